@@ -6,29 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import (
-    arena,
-    corpus,
-    crowd,
-    database,
-    documents,
-    embedding,
-    extraction,
-    interests,
-    ledger,
-    literature,
-    measures,
-    memory,
-    novelty,
-    overhead,
-    retrieval,
-    reviews,
-    startup,
-    turns,
-    voting,
-    web,
-)
-from bench.figures import Bench, Figure, Size
+from bench import crowd
+from bench.bench import NAMES, bench_of
+from bench.figures import Figure, Size
 from bench.runs import config_for, critical_path, timed
 from bench.server import model_server
 from manyheads.core import Usage
@@ -40,40 +20,20 @@ TINY = Size(
     visitors=2, live_turns=20, votes=60, resamples=3, makers=4,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
-IN_PROCESS: list[Bench] = [
-    retrieval.bench,
-    embedding.bench,
-    extraction.bench,
-    interests.bench,
-    ledger.bench,
-    literature.bench,
-]
-OF_MANY_RUNS: list[Bench] = [
-    turns.bench,
-    overhead.bench,
-    crowd.bench,
-    novelty.bench,
-    reviews.bench,
-]
-OF_PROCESSES: list[Bench] = [
-    arena.bench,
-    voting.bench,
-    web.bench,
-    documents.bench,
-    startup.bench,
-    memory.bench,
-    corpus.bench,
-    database.bench,
-]
-SLOW = [
-    pytest.param(bench, marks=pytest.mark.slow) for bench in (measures.bench, *OF_MANY_RUNS, *OF_PROCESSES)
-]
-BENCHES = [*IN_PROCESS, *SLOW]
+QUICK = ("retrieval", "embedding", "extraction", "interests", "literature")
+NEEDS_DATA = "citations"
 
 
-@pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.__module__)
-async def test_each_benchmark_gives_figures_beside_their_baselines(bench: Bench) -> None:
-    figures = [figure async for figure in bench(TINY)]
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in NAMES
+        if name != NEEDS_DATA
+    ],
+)
+async def test_each_benchmark_gives_figures_beside_their_baselines(name: str) -> None:
+    figures = [figure async for figure in bench_of(name)(TINY)]
     assert figures
     for figure in figures:
         assert figure.value > 0

@@ -1,17 +1,14 @@
 """A system of another package, installed: what follows from it without a line of ours, by command, component and suite."""
 
 import json
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
 import manyheads
 from manyheads.base.resources import shipped
-from support.command import Done, finish, manyheads_process, result_of, served_by, start
+from support.command import Done, manyheads_process, result_of
 from support.hosts import HOSTS
-from support.llm import LLM
 from support.packages import build, install, run_python
 from support.results import but_for_the_host
 from support.suites import words_of, write_suite
@@ -235,22 +232,3 @@ def test_a_run_that_a_budget_stops_goes_on(site: Path, run: Path, tmp_path: Path
     resumed, whole = result_of(tmp_path / "run"), result_of(run)
     assert resumed.pop("made_by").keys() == whole.pop("made_by").keys()
     assert resumed == whole
-
-
-@pytest.mark.slow
-def test_a_run_that_was_killed_asks_nothing_twice(site: Path, tmp_path: Path) -> None:
-    with LLM(delay=0.1) as llm:
-        asked = ("run", "debate", "--claim", CLAIM, *served_by(llm), "--out")
-        whole = command(site, tmp_path, *asked, "whole")
-        assert (whole.code, llm.calls) == (0, CALLS)
-        del llm.requests[:]
-        with start(*asked, "run", cwd=tmp_path, env={"PYTHONPATH": str(site)}) as process:
-            while len(llm.requests) < 3 and process.poll() is None:
-                time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-            assert finish(process).code == -signal.SIGKILL
-        assert command(site, tmp_path, "resume", "run").code == 0
-        points = [request.asking for request in llm.requests]
-    assert len(points) <= CALLS + 1, "the question that was under way, no other"
-    assert len(set(points)) == CALLS
-    assert result_of(tmp_path / "run")["result"] == result_of(tmp_path / "whole")["result"]

@@ -17,10 +17,6 @@ FIELDS = {
 }  # fmt: skip
 
 
-def word_count(text: str) -> int:
-    return len(text.split())
-
-
 def five_grams(text: str) -> set[tuple[str, ...]]:
     words = re.findall(r"\w+", text.lower())
     return {tuple(words[i : i + 5]) for i in range(len(words) - 4)}
@@ -104,16 +100,8 @@ def test_a_scientist_changes_affiliation_only_between_the_periods(
 
 def test_abstracts_and_keywords_have_the_promised_size(papers: list[Paper]) -> None:
     for paper in papers:
-        assert 60 <= word_count(paper.abstract) <= 140, paper.id
+        assert 60 <= len(paper.abstract.split()) <= 140, paper.id
         assert 3 <= len(set(paper.keywords)) == len(paper.keywords) <= 6, paper.id
-
-
-def test_citations_are_plausible_and_skewed(past: list[Paper], contemporary: list[Paper]) -> None:
-    for group, low, high in ((past, 10, 400), (contemporary, 5, 80)):
-        counts = sorted(paper.citations for paper in group if paper.citations is not None)
-        assert low <= counts[0]
-        assert counts[-1] <= high
-        assert sum(counts) / len(counts) > counts[len(counts) // 2]
 
 
 def test_no_two_abstracts_are_near_duplicates(papers: list[Paper]) -> None:
@@ -123,20 +111,7 @@ def test_no_two_abstracts_are_near_duplicates(papers: list[Paper]) -> None:
         assert shared / min(len(grams[one]), len(grams[other])) < 0.05, (one, other)
 
 
-def test_openings_vary(papers: list[Paper]) -> None:
-    openings = Counter(" ".join(paper.abstract.split()[:3]) for paper in papers)
-    assert openings.most_common(1)[0][1] <= 2
-
-
 def test_coauthor_graph_is_connected_in_the_past_and_overall(papers: list[Paper], past: list[Paper]) -> None:
     everyone = {author for paper in papers for author in paper.authors}
     for group in (past, papers):
         assert reachable(next(iter(everyone)), group) == everyone
-
-
-def test_coauthor_graph_is_clustered(papers: list[Paper]) -> None:
-    """Most pairs never meet, and pairs that do meet often meet again."""
-    pairs = Counter(pair for paper in papers for pair in combinations(sorted(paper.authors), 2))
-    possible = 24 * 23 // 2
-    assert len(pairs) < possible / 2
-    assert sum(count >= 3 for count in pairs.values()) >= 20

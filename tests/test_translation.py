@@ -13,7 +13,7 @@ import yaml
 from manyheads.asking.roles import Roles
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources, shipped
-from manyheads.corpus.digest import Reading
+from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
 from manyheads.engine.survey import Extractor
@@ -44,7 +44,7 @@ PUBLIC = frozenset({"true", "false", "null", "json", "json object"})
 
 
 GIVEN = frozenset(
-    (
+    [
         "Reviewer",
         "none",
         "small",
@@ -60,7 +60,7 @@ GIVEN = frozenset(
         "yes",
         "partly",
         "no",
-    )
+    ]
 )
 """Names of speakers, what configs name, values that a form leaves to choose from."""
 
@@ -135,48 +135,28 @@ def too_close(request: Request) -> list[dict[str, Any]]:
 
 
 TOPIC = "topic=sparse robust robots"
+TOOLS: Sets = ("models.default.tools=true", "invitation.enabled=true")
+LONG: Sets = ("self_review.enabled=true", "self_review.max_discards=1", "turns=2", "turns.adaptive=true")
+FAILING: Sets = (
+    "literature.references=services",
+    "literature.cascade=['openalex']",
+    "literature.endpoints.openalex=http://127.0.0.1:9",
+    "literature.retries=0",
+    "ideas.references=0",
+)
+REFLECTION: Sets = ("system=self-reflection", TOPIC, "baseline.rounds=2")
+IDEAS = "inputs.ideas=['sparse robust robots', 'vision language bandits']"
 RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
-    "virsci": (
-        (
-            "self_review.enabled=true",
-            "self_review.max_discards=1",
-            "turns=2",
-            "turns.adaptive=true",
-            "invitation.enabled=true",
-        ),
-        {
-            "overlaps": too_close,
-        },
-    ),
-    "virsci with tools": (("models.default.tools=true", "invitation.enabled=true"), {}),
-    "virsci with tools on the other host": (
-        ("models.default.tools=true", "invitation.enabled=true", "host=autogen"),
-        {},
-    ),
-    "self-reflection": (("system=self-reflection", TOPIC, "baseline.rounds=2"), {}),
-    "self-reflection with look-ups that fail": (
-        (
-            "system=self-reflection",
-            TOPIC,
-            "baseline.rounds=2",
-            "models.default.tools=true",
-            "literature.references=services",
-            "literature.cascade=['openalex']",
-            "literature.endpoints.openalex=http://127.0.0.1:9",
-            "literature.retries=0",
-            "ideas.references=0",
-        ),
-        {},
-    ),
+    "virsci": ((*LONG, "invitation.enabled=true"), {"overlaps": too_close}),
+    "virsci with tools": (TOOLS, {}),
+    "virsci with tools on the other host": ((*TOOLS, "host=autogen"), {}),
+    "self-reflection": (REFLECTION, {}),
+    "self-reflection with look-ups that fail": ((*REFLECTION, *FAILING, "models.default.tools=true"), {}),
     "discussion": (("system=discussion", TOPIC, "baseline.turns=2"), {}),
     "single": (("system=single", TOPIC, "baseline.tokens=24000"), {}),
     "rebuttal": (("system=rebuttal", "inputs.background=['sparse robust robots']"), {}),
     "ranking": (
-        (
-            "system=ranking",
-            "inputs.target=causal retrieval agents",
-            "inputs.ideas=['sparse robust robots', 'vision language bandits']",
-        ),
+        ("system=ranking", "inputs.target=causal retrieval agents", IDEAS),
         {"ranking": in_order, "notes": in_order},
     ),
     "scipip": (("system=scipip", "inputs.background=causal retrieval agents"), {"papers": [1]}),
@@ -218,7 +198,7 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
 def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) -> None:
     sentence = "ß " * 30
     text = Text(sentence * 40, sentence * 400)
-    readings = [Reading(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
+    readings = [PaperTexts(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
     wrong = iter([["sparse"], [], ["sparse robots"] * 7])
 
     def entities(request: Request) -> list[str]:
@@ -260,20 +240,22 @@ REVIEWS: Mapping[str, Sets] = {
     "by an outline": ("mamorx.maker=outline", "mamorx.form=iclr"),
     "by a prompt": ("mamorx.maker=plain", "mamorx.form=free"),
 }
-CALLED = {
-    "Abstract",
-    "Figure",
-    "Table",
-    "clarity",
-    "experiments",
-    "impact",
-    "Clarity",
-    "Impact",
-    "Experiments",
-    "Leader",
-    "ask",
-    "delegate",
-}
+CALLED = frozenset(
+    [
+        "Abstract",
+        "Figure",
+        "Table",
+        "clarity",
+        "experiments",
+        "impact",
+        "Clarity",
+        "Impact",
+        "Experiments",
+        "Leader",
+        "ask",
+        "delegate",
+    ]
+)
 """What the parts of a paper and the people of a committee are called."""
 
 
@@ -296,11 +278,8 @@ async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_pat
     ]  # fmt: skip
     faults = [Fault("missing"), Fault("prose"), Fault("prose", None, lambda request: "Iß" in request.system)]
     answers = {"inquiries": [ASKED, {**ASKED, "expert": "impact"}], "finished": False, "overall": 5}
-    off = (
-        "mamorx.novelty.enabled=false",
-        "literature.cascade=[local]",
-        f"inputs.paper={tmp_path / 'paper.json'}",
-    )
+    local = ("mamorx.novelty.enabled=false", "literature.cascade=[local]")
+    off = (*local, f"inputs.paper={tmp_path / 'paper.json'}")
     with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
         sets = ("system=mamorx", f"paths=['{abroad}']", *off, *REVIEWS[name])
         played = await play(config_for(llm, *sets), tmp_path / "run", llm)
@@ -321,13 +300,8 @@ async def test_no_english_reaches_who_assesses_novelty(abroad: Path, tmp_path: P
     answers = {"phrase": phrase, "verdict": "RELEVANT", "decision": "NOT NOVEL"}
     with LLM(answers=answers, faults=[Fault("missing")]) as llm, Scholar(papers=papers) as scholar:
         given = {"cascade": ["semantic_scholar"], "endpoints": {"semantic_scholar": scholar.url}}
-        played = await review(
-            llm,
-            tmp_path / "run",
-            paper(work, title="robots", abstract="sparse"),
-            literature=given,
-            paths=[str(abroad)],
-        )
+        read = paper(work, title="robots", abstract="sparse")
+        played = await review(llm, tmp_path / "run", read, literature=given, paths=[str(abroad)])
     leaks = {word for request in played.requests for word in english(request)}
     assert leaks == {"RELEVANT", "IRRELEVANT", "NOVEL", "NOT"}, "the verdicts alone"
     assert played.result["novelty"]["verdict"] == "NOT NOVEL"

@@ -1,7 +1,7 @@
-"""manyheads: research teams and review committees as plugins for AgentScope and AutoGen.
+"""manyheads: research teams and review committees as plugins for AutoGen, AgentScope and Microsoft Agent Framework.
 
-What stands in `__all__` is public, with `manyheads.replies`, `manyheads.hosts.autogen` and `manyheads.hosts.agentscope`;
-everything else may change from one version to the next. A name is imported when it is first used.
+What stands in `__all__` is public, with `manyheads.replies`, `manyheads.testing` and the packages of the three hosts in
+`manyheads.hosts`; everything else may change from one version to the next. A name is imported when it is first used.
 """
 
 from importlib import import_module

@@ -6,7 +6,6 @@ import pytest
 
 from manyheads.arena.blinding import ArenaConfig, giveaways, nameless
 from manyheads.arena.items import Case, NewText
-from manyheads.measures.votes import style_of
 
 TEXT = """## Summary
 
@@ -34,17 +33,8 @@ NAMES = ("review leader", "clarity expert", "MAMORX", "gpt-4o-mini")
 def test_what_names_a_maker_is_gone_and_all_else_stays() -> None:
     text, changed = nameless(TEXT, NAMES, SPEC_OF)
     assert changed == 1 + 1 + 6
-    for word in (
-        "language model",
-        "review_leader",
-        "clarity expert",
-        "MAMORX",
-        "gpt",
-        "Not verified",
-        "Table 9",
-        "More.",
-    ):
-        assert word not in text
+    hints = "language model|review_leader|clarity expert|MAMORX|gpt|Not verified|Table 9|More."
+    assert not [word for word in hints.split("|") if word in text]
     assert "The paper counts owls. The reviewer asked the reviewer,\nwho finds Section 2 dense." in text
     assert "The reviewer’s committee agrees; so does the reviewer, so does the reviewer." in text
     assert "the the" not in text
@@ -108,22 +98,6 @@ def test_a_line_that_others_have_or_that_some_texts_lack_says_nothing_about_a_ma
     assert [*giveaways(ours)] == []  # nobody to be told from
 
 
-def test_the_same_words_as_a_heading_and_in_bold_are_two_forms() -> None:
-    texts = [text_by("a", f"## Summary\n\n{each}.") for each in ("Owls", "Bats")]
-    texts += [text_by("b", f"**Summary.** {each}.") for each in ("Bees", "Wasps")]
-    first, second = giveaways(texts)
-    assert "“## Summary”" in first
-    assert "“**Summary.**”" in second
-
-
-def test_a_name_is_replaced_by_the_word_of_the_form() -> None:
-    spec = ArenaConfig(writer="the author")
-    assert (
-        nameless("Zorilla plans. We ask the Zorilla.", ("Zorilla",), spec)[0]
-        == "The author plans. We ask the author."
-    )
-
-
 def test_a_long_line_is_read_at_once() -> None:
     text = "as an " * 40_000
     began = time.perf_counter()
@@ -131,9 +105,3 @@ def test_a_long_line_is_read_at_once() -> None:
     assert nameless(text, (), ArenaConfig(drop=("x",)))[0] == text.strip()
     assert [*giveaways([text_by("a", f"{' ' * 40_000}{sign * 40_000}") for sign in "#*>1"])] == []
     assert time.perf_counter() - began < 5
-
-
-def test_signs_of_style_are_counted() -> None:
-    assert style_of("# One\n\n**Two**\n\nText of five words here.\n\n- a\n- b\n1. c") == {
-        "words": 14, "lines": 6, "headings": 2, "lists": 3,
-    }  # fmt: skip

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.arena.blinding import ArenaConfig
-from manyheads.arena.entries import Source
+from manyheads.arena.entries import TextSource
 from manyheads.base.errors import ArenaError, UserError
-from support.command import SMALL, manyheads_command
+from support.command import manyheads_command
 
 
 @pytest.fixture(scope="module")
@@ -16,32 +16,22 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that reviews an idea."""
     base = tmp_path_factory.mktemp("runs")
     (base / "owls.md").write_text("# On owls\n\nWe plan with owls. They hear well.")
-    done = manyheads_command(
-        "run",
-        "conference-review",
-        "--subject",
-        "owls.md",
-        "--set",
-        "embedding=lexical",
-        "-o",
-        "one",
-        "--quiet",
-        cwd=base,
-    )
+    words = ("--subject", "owls.md", "--set", "embedding=lexical", "-o", "one", "--quiet")
+    done = manyheads_command("run", "conference-review", *words, cwd=base)
     assert done.code == 0, done.err
     return base
 
 
 def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> None:
-    source = Source(papers=reviews)
+    source = TextSource(papers=reviews)
     [text] = source.texts([reviews / "one"])
     assert (text.maker, text.case.id) == ("conference-review", "owls")
     assert "They hear well." in text.case.context
     assert text.paper is None
     assert text.body
     assert "conference" not in text.body.lower()
-    assert Source(by="config").texts([reviews / "one"])[0].maker
-    [named] = Source(maker="ours", case="owls-2", papers=reviews).texts([reviews / "one"])
+    assert TextSource(by="config").texts([reviews / "one"])[0].maker
+    [named] = TextSource(maker="ours", case="owls-2", papers=reviews).texts([reviews / "one"])
     assert (named.maker, named.case.id) == ("ours", "owls-2")
     assert "They hear well." in named.case.context
 
@@ -61,7 +51,7 @@ def test_a_run_of_others_shows_no_file_outside_its_folder(reviews: Path, tmp_pat
     named = config.read_text().replace("../owls.md", str(file))
     assert str(file) in named
     config.write_text(named)
-    source = Source()
+    source = TextSource()
     [text] = source.texts([tmp_path / "run"])
     assert (text.case.id, text.case.context, text.paper) == (file.resolve().stem, "", None)
     assert text.body
@@ -69,12 +59,12 @@ def test_a_run_of_others_shows_no_file_outside_its_folder(reviews: Path, tmp_pat
     assert str(file.resolve()) in warning
     assert f"--papers {file.resolve().parent}" in warning
     config.write_text(named.replace(str(file), "own.md"))
-    [text] = Source().texts([tmp_path / "run"])
+    [text] = TextSource().texts([tmp_path / "run"])
     assert text.case.context == "On owls."
 
 
 def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(reviews: Path) -> None:
-    [text] = Source().texts([reviews / "one"])
+    [text] = TextSource().texts([reviews / "one"])
     assert text.body.startswith("## ")
     assert "**Strengths.**" in text.body
     for sign in ("**Title.**", "overall", "Overall", "of 10", "interval", "the mean of"):
@@ -82,7 +72,7 @@ def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(revi
 
 
 def test_of_texts_to_rate_runs_without_an_abstract_are_left_out(reviews: Path) -> None:
-    source = Source(abstracts=True)
+    source = TextSource(abstracts=True)
     [text] = source.texts([reviews / "one", reviews / "owls.md"])
     assert (text.maker, text.title) == ("owls.md", "On owls")
     assert any("wrote no abstract" in each for each in source.warnings)
@@ -95,7 +85,7 @@ def test_a_text_as_input_is_the_background_of_the_case(tmp_path: Path) -> None:
     background = "Owls hear well. " * 20  # longer than the name of a file can be
     words = ("--background", background, "-s", "embedding=lexical", "-o", "one", "--quiet")
     assert manyheads_command("run", "scipip", *words, cwd=tmp_path).code == 0
-    [text] = Source().texts([tmp_path / "one"])
+    [text] = TextSource().texts([tmp_path / "one"])
     assert text.case.context.strip() == background.strip()
 
 
@@ -107,18 +97,14 @@ def test_files_need_a_maker_and_are_cases_by_their_names(tmp_path: Path) -> None
     papers.mkdir()
     (papers / "owls.pdf").write_bytes(b"%PDF-1.4")
     with pytest.raises(ArenaError, match="whose"):
-        Source().texts([tmp_path / "owls.md"])
-    [text] = Source(maker="human", papers=papers).texts([tmp_path / "owls.md"])
-    assert (text.case.id, text.title, text.body, text.hints) == (
-        "owls",
-        "A title",
-        "The paper counts owls.",
-        1,
-    )
+        TextSource().texts([tmp_path / "owls.md"])
+    [text] = TextSource(maker="human", papers=papers).texts([tmp_path / "owls.md"])
+    assert (text.case.id, text.title, text.hints) == ("owls", "A title", 1)
+    assert text.body == "The paper counts owls."
     assert text.paper == papers / "owls.pdf"
     (papers / "owls.pdf").unlink()
     (papers / "owls.txt").write_text("About owls.")
-    [text] = Source(maker="human", papers=papers).texts([tmp_path / "owls.md"])
+    [text] = TextSource(maker="human", papers=papers).texts([tmp_path / "owls.md"])
     assert (text.case.context, text.paper) == ("About owls.", None)
 
 
@@ -126,11 +112,11 @@ def test_words_and_sections_that_tell_the_maker_are_removed_or_warned_of(tmp_pat
     (tmp_path / "a.md").write_text(
         "Zorilla finds it good.\n\n## Provenance\n\nBy Zorilla.\n\n## More\n\nFine."
     )
-    source = Source(maker="Zorilla")
+    source = TextSource(maker="Zorilla")
     [text] = source.texts([tmp_path / "a.md"])
     assert "Zorilla" in text.body
     assert any("Zorilla" in warning for warning in source.warnings)
-    source = Source(maker="Zorilla", blinding=ArenaConfig(names=("Zorilla",), cut=("Provenance",)))
+    source = TextSource(maker="Zorilla", blinding=ArenaConfig(names=("Zorilla",), cut=("Provenance",)))
     [text] = source.texts([tmp_path / "a.md"])
     assert "Zorilla" not in text.body
     assert "Provenance" not in text.body
@@ -141,21 +127,5 @@ def test_words_and_sections_that_tell_the_maker_are_removed_or_warned_of(tmp_pat
 def test_lines_of_a_file_are_cases_each(tmp_path: Path) -> None:
     lines = [json.dumps({"title": f"T{n}", "abstract": f"Idea {n}."}) for n in range(2)]
     (tmp_path / "ideas.jsonl").write_text("\n".join(lines))
-    texts = Source(maker="m").texts([tmp_path / "ideas.jsonl"])
+    texts = TextSource(maker="m").texts([tmp_path / "ideas.jsonl"])
     assert [each.case.id for each in texts] == ["ideas-1", "ideas-2"]
-
-
-def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UserError):
-        Source().texts([tmp_path])
-
-
-@pytest.mark.slow
-def test_a_runs_idea_without_a_paper_is_of_the_case_of_all(tmp_path: Path) -> None:
-    assert manyheads_command("run", "virsci", *SMALL, "-o", "team", "--quiet", cwd=tmp_path).code == 0
-    [text] = Source().texts([tmp_path / "team"])
-    assert text.case.id == "all"
-    assert "virsci" not in text.body.lower()
-    [rated] = Source(abstracts=True).texts([tmp_path / "team"])
-    assert rated.title
-    assert rated.details["sha256"]

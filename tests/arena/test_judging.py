@@ -64,13 +64,6 @@ async def test_a_model_without_valid_answers_skips_the_pair(tmp_path: Path) -> N
         assert made.progress(made.enter("M", "model")).skipped == 1
 
 
-async def test_pairs_are_a_total_of_all_starts(tmp_path: Path) -> None:
-    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
-        done = [(await judge(made, "M", pairs, model=model(llm))).votes for pairs in (1, 1, 3, 3)]
-        assert (done, llm.calls) == ([2, 0, 4, 0], 6)
-        assert (await judge(made, "Another", 1, model=model(llm))).votes == 2
-
-
 def judge_command(folder: Path, llm: LLM, *more: str) -> Done:
     return manyheads_command("arena", "judge", "a", *served_by(llm), *more, cwd=folder)
 

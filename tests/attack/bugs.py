@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from attack.drive import Driver
+from attack.drive import Driver, sets
 from attack.figures import Figure, times
 from manyheads.config.environment import BUILT_IN
 from manyheads.documents.reading import LEAST
@@ -12,17 +12,8 @@ from support.manuscripts import tei
 from support.packages import write_pack
 
 NAMES = (
-    "[99]",
-    "Reference 99",
-    "Ref. 99",
-    "Smith et al., 2020",
-    "(Smith, 2020)",
-    "N99",
-    "Figure 99",
-    "Table S99",
-    "Section 99",
-    "[1, 99]",
-)
+    "[99]", "Reference 99", "Ref. 99", "Smith et al., 2020", "(Smith, 2020)", "N99", "Figure 99", "Table S99", "Section 99", "[1, 99]",
+)  # fmt: skip
 QUOTES = ("sparse touch sensors beat vision in every case that we tried", "one … two … three", "seven", "")
 SYSTEM = """
 from manyheads import Part, Run, RunConfig, Inputs, Section, Slot, System, FileOrText
@@ -57,7 +48,7 @@ def sources(folder: Path) -> Figure:
     figure = Figure("sources that do not exist: reviews on each host")
     papers = [tei(folder / "paper.tei.xml"), folder / "empty.tex"]
     papers[1].write_text("\\begin{document}\\section{" + "Heading " * LEAST + "}\\end{document}")
-    off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
+    off = {f"mamorx.{each}.enabled": "false" for each in ("novelty", "references", "figures")}
     points = [
         {"text": "A point.", "sources": [{"where": name, "quote": quote}]}
         for name in NAMES
@@ -65,28 +56,20 @@ def sources(folder: Path) -> Figure:
     ]
     with LLM(answers={"weaknesses": points, "strengths": [], "questions": [], "inquiries": [], "points": [],
                       "summary": " ".join(f"“{quote} and {name}”" for name in NAMES for quote in QUOTES)}) as llm, Driver() as command:  # fmt: skip
-        server = [
-            f"models.default.{key}"
-            for key in (f"base_url={llm.base_url}", "provider=openai", "name=test", "tools=false")
-        ]
-        sets = [word for each in (*off, *server) for word in ("--set", each)]
+        model = {"base_url": llm.base_url, "provider": "openai", "name": "test", "tools": "false"}
+        given = sets({**off, **{f"models.default.{key}": value for key, value in model.items()}})
         for number, host in enumerate(list(BUILT_IN) * times(1)):
             for paper in papers:
                 out = folder / f"{number}-{paper.stem}"
-                end = command(
-                    "review", paper, "--host", host, *sets, "--out", out, "--quiet", "--yes", cwd=folder
-                )
+                words = ("review", paper, "--host", host, *given, "--out", out, "--quiet", "--yes")
+                end = command(*words, cwd=folder)
                 results = [json.loads(path.read_text()) for path in out.glob("*/result.json")]
                 grounded = [
                     source["name"] for each in results for claim in each["result"]["review"]["claims"]
                     for source in claim["sources"] if source["state"] != "absent" and "99" in source["name"]
                 ]  # fmt: skip
-                lost = (
-                    []
-                    if end.code == 0 and results and results[0]["finished"]
-                    else [f"not finished: {end.code}"]
-                )
-                figure.add(f"{paper.name} on {host}", [*end.faults, *lost, *grounded])
+                wrong = {f"not finished: {end.code}": end.code or not results or not results[0]["finished"]}
+                figure.add(f"{paper.name} on {host}", [*end.faults, *grounded], wrong)
     return figure
 
 
@@ -104,16 +87,15 @@ def bugs(folder: Path) -> Figure:
         )
         with Driver(env={"PYTHONPATH": str(site)}) as command:
             end = command("run", "buggy", "--claim", "sound", "--out", "sound", cwd=here)
-            page = [] if (here / "sound/report.html").is_file() else ["no page"]
-            figure.add(f"template {number}", [*end.faults, *page, *(["exit code"] if end.code else [])])
+            wrong = {"no page": not (here / "sound/report.html").is_file(), "exit code": end.code}
+            figure.add(f"template {number}", end.faults, wrong)
             figure.add(f"report of {number}", command("report", "sound", cwd=here).faults)
             end = command("eval", here, "--out", "suite", "--yes", cwd=here)
-            done = [
-                path
-                for path in here.glob("suite/cells/*/result.json")
-                if json.loads(path.read_text())["finished"]
-            ]
-            traces = [*here.glob("suite/cells/*/traceback.txt")]
-            ends = [f"ended with {end.code}, {len(done)} finished"] if (end.code, len(done)) != (5, 1) else []
-            figure.add(f"suite {number}", [*end.faults, *ends, *([] if traces else ["no traceback kept"])])
+            results = [json.loads(path.read_text()) for path in here.glob("suite/cells/*/result.json")]
+            done = sum(each["finished"] for each in results)
+            wrong = {
+                f"ended with {end.code}, {done} finished": (end.code, done) != (5, 1),
+                "no traceback kept": not [*here.glob("suite/cells/*/traceback.txt")],
+            }
+            figure.add(f"suite {number}", end.faults, wrong)
     return figure

@@ -59,36 +59,22 @@ def caches(folder: Path) -> Figure:
         build = ("corpus", "build", "papers.jsonl", "--bound", "2014")
         endpoint = f"literature.endpoints.semantic_scholar={scholar.url}"
         groups: dict[str, tuple[str, int, Iterable[tuple[str, ...]]]] = {
-            "mine": (
-                "mine/",
-                20,
-                (
-                    ("corpus", "info", "mine"),
-                    ("run", "virsci", "--set", "corpus=mine", *SMALL, *LEXICAL, "--out", "run"),
-                    ("measure", "idea.md", "--corpus", "mine"),
-                ),
-            ),
-            "the sample": (
-                "cache/corpora/",
-                20,
-                (
-                    ("corpus", "info", "--embedding", "lexical"),
-                    ("run", "virsci", *SMALL, *LEXICAL, "--out", "run"),
-                    ("measure", "idea.md", "--corpus", "sample", "--embedding", "lexical"),
-                ),
-            ),
-            "look-ups": (
-                "cache/literature",
-                6,
-                (("search", "owls", "--source", "semantic_scholar", "--json", *LEXICAL, "--set", endpoint),),
-            ),
-            "vectors": (
-                "cache/vectors",
-                6,
-                ((*build, "--out", "made"), ("measure", "idea.md", "--corpus", "made")),
-            ),
+            "mine": ("mine/", 20, (
+                ("corpus", "info", "mine"),
+                ("run", "virsci", "--set", "corpus=mine", *SMALL, *LEXICAL, "--out", "run"),
+                ("measure", "idea.md", "--corpus", "mine"),
+            )),
+            "the sample": ("cache/corpora/", 20, (
+                ("corpus", "info", "--embedding", "lexical"),
+                ("run", "virsci", *SMALL, *LEXICAL, "--out", "run"),
+                ("measure", "idea.md", "--corpus", "sample", "--embedding", "lexical"),
+            )),
+            "look-ups": ("cache/literature", 6, (
+                ("search", "owls", "--source", "semantic_scholar", "--json", *LEXICAL, "--set", endpoint),
+            )),
+            "vectors": ("cache/vectors", 6, ((*build, "--out", "made"), ("measure", "idea.md", "--corpus", "made"))),
             "the model": ("cache/all-", 4, (("measure", "idea.md", "--corpus", "embedded"),)),
-        }
+        }  # fmt: skip
         for made in ((*build, "--embedding", "lexical", "--out", "mine"), (*build, "--out", "embedded")):
             assert command(*made, cwd=folder).code == 0
         sound = {name: answers(command, lines, folder) for name, (_, _, lines) in groups.items()}
@@ -102,14 +88,11 @@ def caches(folder: Path) -> Figure:
                     shutil.rmtree(folder / part)
                     copy(base / part, folder / part)
                 damage(folder / path, how, rng)
-                for (end, answer), (_, right) in zip(
-                    answers(command, lines, folder), sound[name], strict=True
-                ):
+                ends = answers(command, lines, folder)
+                for (end, answer), (_, right) in zip(ends, sound[name], strict=True):
                     other = differences(answer, right) if end.code == 0 else []
-                    figure.add(
-                        f"{name}, {path} {how}: {' '.join(end.arguments[:3])}",
-                        [*end.faults, *(["another answer: " + "; ".join(other[:3])] if other else [])],
-                    )
+                    what = f"{name}, {path} {how}: {' '.join(end.arguments[:3])}"
+                    figure.add(what, end.faults, {f"another answer: {'; '.join(other[:3])}": other})
     return figure
 
 

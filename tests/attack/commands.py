@@ -29,14 +29,7 @@ KEYS = (
     "models.default.timeout", "models.default.retries", "models.default.price", "models.default.api_key", "budget.tokens", "budget.money",
     "budget.seconds", "roles.scientist.model", "paths", "inputs.topic", "inputs.background", "invitation", "no.such.key", "",
 )  # fmt: skip
-EXAMPLES: dict[str, str] = {
-    "sources": "papers.bib",
-    "texts": "idea.md",
-    "configs": "single",
-    "config": "single",
-    "run": "run",
-    "name": ".",
-}
+EXAMPLES = {"sources": "papers.bib", "texts": "idea.md", "configs": "single", "config": "single", "run": "run", "name": "."}  # fmt: skip
 OVER = 10
 """MB that a file of a command may have: none of these writes more."""
 
@@ -64,11 +57,8 @@ def tries(rng: random.Random) -> Iterator[list[str]]:
             continue
         hostile = rng.choice(places)
         if hostile in arguments:
-            yield [
-                *words,
-                "--",
-                *(value if each is hostile else known for each, known in zip(arguments, given, strict=True)),
-            ]
+            given[arguments.index(hostile)] = value
+            yield [*words, "--", *given]
         else:
             sets = hostile.name in ("settings", "sets") or "--set" in hostile.opts
             key = rng.choice(KEYS)
@@ -83,11 +73,10 @@ def hostile_values(folder: Path) -> Figure:
     here.mkdir(parents=True)
     (here / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     (here / "papers.bib").write_text(
-        "@article{a, title={Owls}, author={A, B}, year={2012}, abstract={We plan.}}\n"
+        "@article{a, title={Owls}, author={A, B}, year={2012}, abstract={We plan.}}"
     )
-    with Driver(
-        40, {"ALL_PROXY": "http://127.0.0.1:9", "HOME": str(folder), "MANYHEADS_CACHE": str(folder / "cache")}
-    ) as command:
+    env = {"ALL_PROXY": "http://127.0.0.1:9", "HOME": str(folder), "MANYHEADS_CACHE": str(folder / "cache")}
+    with Driver(40, env) as command:
         made = command("run", "conference-review", "--subject", "idea.md", "--out", "run", cwd=here)
         assert made.code == 0, made
         command("check", "virsci", cwd=here)  # embeds the sample corpus, once
@@ -97,13 +86,7 @@ def hostile_values(folder: Path) -> Figure:
                 end = command(*arguments, cwd=here)
             except UnicodeEncodeError:
                 continue
-            large = [
-                f"wrote {path}"
-                for path in here.rglob("*")
-                if path.is_file() and path.stat().st_size > OVER * 1_000_000
-            ]
-            figure.add(
-                repr(arguments)[:300],
-                [*end.faults, *large],
-            )
+            files = (path for path in here.rglob("*") if path.is_file())
+            large = [f"wrote {path}" for path in files if path.stat().st_size > OVER * 1_000_000]
+            figure.add(repr(arguments)[:300], [*end.faults, *large])
     return figure

@@ -2,14 +2,12 @@
 
 import contextlib
 import json
-import os
 import select
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from golden.commands import environment
@@ -17,6 +15,7 @@ from golden.commands import environment
 CHILD = Path(__file__).with_name("child.py")
 SECRET = "sk-attack-0123456789abcdef"
 ESCAPES = ("\x1b", "\x07", "\x00", "\u202e", "\u009b")
+FOREIGN = ("pydantic", "NoneType", "object is not", "CreateResult", "validation error", "Error code:")
 WITH_MODEL = 1000
 """MB for a command that may open the embedding model, or run it over a corpus, for the first time."""
 GROWN = 400
@@ -51,17 +50,7 @@ class End:
                 "exit code": self.code not in (0, 2, 3, 4, 5, None),
                 "no message": bool(self.code) and not told.strip(),
                 "several messages": self.code in (2, 3, 4) and self.err.count("manyheads: ") > 1,
-                "foreign words": any(
-                    word in self.err
-                    for word in (
-                        "pydantic",
-                        "NoneType",
-                        "object is not",
-                        "CreateResult",
-                        "validation error",
-                        "Error code:",
-                    )
-                ),
+                "foreign words": any(word in self.err for word in FOREIGN),
                 "a long message": len(self.err) > 4000,
                 "key": SECRET in told,
                 "escapes": any(escape in told for escape in ESCAPES),
@@ -81,11 +70,8 @@ class Driver:
     """
 
     def __init__(self, seconds: float = 60, env: dict[str, str] | None = None, most: float = GROWN) -> None:
-        self.seconds, self.most, self.env = (
-            seconds,
-            most,
-            {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})},
-        )
+        self.seconds, self.most = seconds, most
+        self.env = {**environment(), "OPENAI_API_KEY": SECRET, **(env or {})}
 
     def __enter__(self) -> Self:
         self._begin()
@@ -120,9 +106,7 @@ class Driver:
         with self._child as child:
             child.kill()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with contextlib.suppress(OSError):
             self._end()
 
@@ -138,9 +122,10 @@ def _peak(pid: int) -> float:
 
 def leaks(folder: Path, *texts: str) -> list[str]:
     """Files below a folder that hold one of the texts."""
-    found: list[str] = []
-    for root, _, names in os.walk(folder):
-        for name in names:
-            data = Path(root, name).read_bytes()
-            found += [str(Path(root, name).relative_to(folder)) for text in texts if text.encode() in data]
-    return found
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [str(path) for path in files if any(text.encode() in path.read_bytes() for text in texts)]
+
+
+def sets(values: Mapping[str, object]) -> list[str]:
+    """Keys and values of a config, as options."""
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]

@@ -1,7 +1,7 @@
 """What an attack has come to, and how much of it there is."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,10 +25,11 @@ class Figure:
     faults: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
 
-    def add(self, what: str, faults: Sequence[str]) -> None:
-        """Count one try, and what it broke."""
+    def add(self, what: str, faults: Sequence[str], wrong: Mapping[str, object] = {}) -> None:
+        """Count one try, and what it broke; of `wrong`, what is true."""
         self.tried += 1
-        self.faults += [f"{what}: {fault}" for fault in faults]
+        found = [*faults, *(fault for fault, there in wrong.items() if there)]
+        self.faults += [f"{what}: {fault}" for fault in found]
 
     def row(self) -> str:
         """The row in Markdown."""

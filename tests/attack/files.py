@@ -22,6 +22,7 @@ from manyheads.base.errors import DocumentError
 from manyheads.documents import find_quote, read_document
 
 RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
+BUILD = ("corpus", "build", "--bound", "2014", "--embedding", "lexical")
 Mutation = Callable[[Path, random.Random], object]
 
 
@@ -116,8 +117,9 @@ def run_folders(folder: Path) -> Figure:
                     figure.add(f"report of {what}", command("report", "damaged", cwd=folder).faults)
                     end = command("resume", "damaged", "--set", "budget.calls=9000", cwd=folder)
                     lost = name in ("journal.sqlite gone", "journal.sqlite empty", "no turns")
-                    silent = ["paid anew without a word"] if lost and end.code == 0 else []
-                    figure.add(f"resume of {what}", [*end.faults, *silent])
+                    figure.add(
+                        f"resume of {what}", end.faults, {"paid anew without a word": lost and end.code == 0}
+                    )
     return figure
 
 
@@ -199,22 +201,9 @@ def corpora(folder: Path) -> Figure:
                 path = folder / f"{number}" / file
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(spoilt(data, rng) if number else data)
-                build = (
-                    "corpus",
-                    "build",
-                    str(path),
-                    "--bound",
-                    "2014",
-                    "--embedding",
-                    "lexical",
-                    "--out",
-                    f"{file}-{number}",
-                )
-                end = command(*build, cwd=folder)
-                unread = (
-                    ["a whole file is refused"] if number == 0 and end.code and "broken" not in file else []
-                )
-                figure.add(f"{file} {number}", [*end.faults, *unread])
+                end = command(*BUILD, path, "--out", f"{file}-{number}", cwd=folder)
+                refused = number == 0 and end.code and "broken" not in file
+                figure.add(f"{file} {number}", end.faults, {"a whole file is refused": refused})
     return figure
 
 
@@ -308,20 +297,9 @@ def oversized(folder: Path) -> Figure:
         for name, data in bombs():
             path = folder / name
             path.write_bytes(data)
-            end = command(
-                "corpus",
-                "build",
-                name,
-                "--bound",
-                "2014",
-                "--embedding",
-                "lexical",
-                "--out",
-                f"out-{name}",
-                cwd=folder,
-            )
+            end = command(*BUILD, name, "--out", f"out-{name}", cwd=folder)
             most = max(most, end.grown)
-            figure.add(name, [*end.faults, *([f"memory, {end.grown:.0f} MB"] if end.grown > BOUND else [])])
+            figure.add(name, end.faults, {f"memory, {end.grown:.0f} MB": end.grown > BOUND})
             path.unlink()
     figure.notes.append(f"most memory {most:.0f} MB")
     return figure
@@ -362,14 +340,10 @@ def texts(folder: Path) -> Figure:
             path.parent.mkdir(parents=True)
             path.write_text(text)
             checked = command("check", "virsci", "--path", name, cwd=folder)
-            figure.add(
-                f"check of prompt {name}",
-                [*checked.faults, *(["held for good"] if checked.code == 0 and name not in HARMLESS else [])],
-            )
-            figure.add(
-                f"run of prompt {name}",
-                command(*RUN, "--path", name, "--out", f"run-{name}", cwd=folder).faults,
-            )
+            wrong = {"held for good": checked.code == 0 and name not in HARMLESS}
+            figure.add(f"check of prompt {name}", checked.faults, wrong)
+            ran = command(*RUN, "--path", name, "--out", f"run-{name}", cwd=folder)
+            figure.add(f"run of prompt {name}", ran.faults)
     return figure
 
 
@@ -396,20 +370,17 @@ def manuscripts(folder: Path) -> Figure:
     figure = Figure("broken and hostile papers: read or refused")
     for name, text in (REFUSED | READ).items():
         (path := folder / name).write_text(text)
-        begin, faults = time.process_time(), list[str]()
+        begin = time.process_time()
         try:
             document = read_document(path)
-            words = f"{document.abstract} {document.text()}"
-            faults += ["its end is lost"] * ("Last words." not in words) + ["accepted"] * (name in REFUSED)
-            faults += ["finds a quote in nothing"] * (
-                find_quote(document, "words that nobody wrote") is not None
-            )
+            wrong = {
+                "its end is lost": "Last words." not in f"{document.abstract} {document.text()}",
+                "accepted": name in REFUSED,
+                "finds a quote in nothing": find_quote(document, "words that nobody wrote") is not None,
+            }
         except DocumentError as error:
-            faults += [f"refused: {error.message}"] * (name in READ) + ["unnamed"] * (
-                name not in error.message
-            )
-        faults += ["slow"] * (time.process_time() - begin > 10)
-        figure.add(name, faults)
+            wrong = {f"refused: {error.message}": name in READ, "unnamed": name not in error.message}
+        figure.add(name, (), {**wrong, "slow": time.process_time() - begin > 10})
     return figure
 
 

@@ -5,7 +5,7 @@ import json
 import random
 from pathlib import Path
 
-from attack.drive import SECRET, Driver, End, leaks
+from attack.drive import SECRET, Driver, End, leaks, sets
 from attack.figures import Figure, times
 from attack.server import BEHAVIOURS, Misbehaving
 from support.arenas import arena
@@ -21,21 +21,16 @@ INVENTED = ("scale", "minus", "alternatives", "thinkonly", "bigscore")
 
 
 def settings(server: Misbehaving, model: str, host: str, out: Path, wire: str = "openai") -> list[str]:
-    sets = {
-        "models.default.base_url": server.base_url if wire == "openai" else server.url,
-        "models.default.timeout": str(SECONDS),
-        "models.default.retries": "1",
-        "models.default.max_wait": "1",
-        "embedding": "lexical",
-    }
-    given = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
+    url = server.base_url if wire == "openai" else server.url
+    limits = {"models.default.timeout": SECONDS, "models.default.retries": 1, "models.default.max_wait": 1}
+    given = sets({"models.default.base_url": url, **limits, "embedding": "lexical"})
     return ["--model", f"{wire}/{model}", "--host", host, "--out", str(out), *given]
 
 
-def review(command: Driver, folder: Path, sets: list[str]) -> End:
+def review(command: Driver, folder: Path, options: list[str]) -> End:
     """One review of one text."""
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
-    return command("run", "conference-review", "--subject", "idea.md", *sets, cwd=folder)
+    return command("run", "conference-review", "--subject", "idea.md", *options, cwd=folder)
 
 
 REVIEWERS = 3
@@ -50,12 +45,13 @@ def misbehaviours(folder: Path) -> Figure:
         for name, host in itertools.product(BEHAVIOURS, HOSTS):
             out, before = folder / f"{name}-{host}", server.counts[name]
             end = review(command, folder, settings(server, name, host, out))
-            away = ["the prompt at another host"] if server.strangers[name] else []
-            endless = name == "s307" and server.counts[name] > before + 4 * REVIEWERS
-            again = ["a redirection without end"] if endless else []
-            invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
-            kept = [f"key in {file}" for file in leaks(out, SECRET)]
-            figure.add(f"{name}, {host}", [*end.faults, *invented, *kept, *away, *again])
+            wrong = {
+                "the prompt at another host": server.strangers[name],
+                "a redirection without end": name == "s307" and server.counts[name] > before + 4 * REVIEWERS,
+                "a result of nothing": name in INVENTED and end.code == 0,
+                "the key in a file": leaks(out, SECRET),
+            }
+            figure.add(f"{name}, {host}", end.faults, wrong)
     return figure
 
 
@@ -84,9 +80,11 @@ def wires(folder: Path) -> Figure:
             for name in names:
                 out = folder / f"{wire}-{name}-{host}"
                 end = review(command, folder, settings(server, name, host, out, wire))
-                kept = [f"key in {file}" for file in leaks(out, SECRET)]
-                away = ["the prompt at another host"] if server.strangers[name] else []
-                figure.add(f"{wire}/{name}, {host}", [*end.faults, *kept, *away])
+                wrong = {
+                    "the prompt elsewhere": server.strangers[name],
+                    "the key in a file": leaks(out, SECRET),
+                }
+                figure.add(f"{wire}/{name}, {host}", end.faults, wrong)
     return figure
 
 
@@ -108,14 +106,13 @@ def every_third(folder: Path) -> Figure:
                     break
                 end = command("resume", out, cwd=folder)
                 faults += end.faults
-            if end.code == 0:
-                usage = json.loads((out / "result.json").read_text())["usage"]
-                faults += (
-                    ["usage below nothing"] if min(usage["input_tokens"], usage["output_tokens"]) < 0 else []
-                )
-            else:
-                faults += ["never ended"]
-            figure.add(f"third:{name}, {host}", [*faults, *(f"key in {file}" for file in leaks(out, SECRET))])
+            usage = json.loads((out / "result.json").read_text())["usage"] if end.code == 0 else {}
+            wrong = {
+                "never ended": end.code,
+                "usage below nothing": min(usage.get("input_tokens", 0), usage.get("output_tokens", 0)) < 0,
+                "the key in a file": leaks(out, SECRET),
+            }
+            figure.add(f"third:{name}, {host}", faults, wrong)
     return figure
 
 
@@ -136,17 +133,15 @@ def budgets(folder: Path) -> Figure:
             before = len(server.requests)
             model = settings(server, name, host, folder / f"{name}-{host}-{key}")
             end = command(*small, *model, *LIMITS[key], cwd=folder)
-            unspent = [] if end.code == 3 and "budget" in end.err else ["never stopped"]
-            figure.add(f"{name}, {host}, {key}", [*end.faults, *unspent, *passed(server, before, 12_000)])
+            wrong = {"never stopped": end.code != 3 or "budget" not in end.err}
+            figure.add(f"{name}, {host}, {key}", [*end.faults, *passed(server, before, 12_000)], wrong)
         for name, host in itertools.product(("silent", "s500"), HOSTS):
             before = server.calls
             model = settings(server, name, host, folder / f"retries-{name}-{host}")
             more = ("--set", "models.default.retries=9", "--set", "models.default.timeout=0.5")
             end = command(*small, *model, *more, "--budget", "calls=3", cwd=folder)
             sent = server.calls - before
-            figure.add(
-                f"{name}, {host}", [*end.faults, *([] if sent == 3 else [f"{sent} of 3 requests sent"])]
-            )
+            figure.add(f"{name}, {host}", end.faults, {f"{sent} of 3 requests sent": sent != 3})
         figure.add("three processes", processes(server, folder))
         figure.add("arena judge", judges(server, command, folder))
     return figure

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -29,7 +30,7 @@ from support.served import served
 from support.web import ADDRESS, CSRF, app_of, browser, owner
 
 RUN = ("run", "conference-review", "--subject", "idea.md", "--set", "embedding=lexical", "--quiet", "--out")
-FILES = (
+FILES = [
     "result.json",
     "report.html",
     "journal.sqlite",
@@ -37,16 +38,16 @@ FILES = (
     "events.jsonl",
     "searches.jsonl",
     "measure.json",
-)
-PARTS = (
+]
+PARTS = [
     "result.json.part",
     "config.yaml.part",
     "events.jsonl.part",
     "report.html.part",
     "journal.sqlite-wal",
-)
+]
 COMMANDS = ("resume", "show", "report", "measure")
-NAMES = (
+NAMES = [
     "json",
     "random",
     "types",
@@ -57,11 +58,23 @@ NAMES = (
     "sitecustomize",
     "pypdfium2",
     "numpy",
-)
+]
 VALUES = (
     "9" * 29, "9" * 5000, "-1", "1e999", "nan", "1" + "0" * 400, "a" * 5000, "\u0667", "\x00", "\ud800", "../../x", "/dev/zero", "/etc/passwd",
     "[" * 2000, "{{ x }}", "a\nb", "<script>", "2015-13-01", "true",
 )  # fmt: skip
+
+
+QUERIES = [
+    "/runs?page=",
+    "/runs?q=",
+    "/runs?state=",
+    "/compare?left=",
+    "/arenas/a/cases/",
+    "/runs/",
+    "/start/",
+    "/vote/items/",
+]
 
 
 def folders(folder: Path) -> Figure:
@@ -126,9 +139,8 @@ async def _forms(folder: Path, figure: Figure) -> None:
     rng = random.Random(17)
     with arena(folder / "a", ("one", "two")) as made:
         async with owner(folder) as client, browser(app_of(client)) as guest:
-            assert (
-                await guest.get("/arena/enter", params={"token": made.invite("Ada").token})
-            ).status_code == 200
+            entered = await guest.get("/arena/enter", params={"token": made.invite("Ada").token})
+            assert entered.status_code == 200
             item = (await guest.get("/vote/next")).headers["location"]
             for who, page, path in (
                 (client, "/start/virsci", "/start/virsci"), (client, "/start/mamorx", "/start/mamorx"), (client, "/arenas/a", "/arenas/a/invite"),
@@ -139,32 +151,18 @@ async def _forms(folder: Path, figure: Figure) -> None:
                 assert token
                 names = set(re.findall(r'<(?:input|select|textarea)[^>]*? name="([^"]+)"', text)) - {"csrf"}
                 tries = [(name, value) for name in sorted(names) for value in VALUES]
-                sound = {
-                    "csrf": token[1],
-                    **({"names": "Eve", "topic": "Owls", "inputs.paper": "x.pdf"} if who is client else {}),
-                }
+                inputs = {"names": "Eve", "topic": "Owls", "inputs.paper": "x.pdf"} if who is client else {}
+                sound = {"csrf": token[1], **inputs}
                 must = [("name", "a" * 5000), ("days", "9" * 29)]
                 for name, value in [*must, *rng.sample(tries, min(len(tries), times(60)))]:
                     data = urlencode({**sound, name: value}, errors="surrogatepass")
                     headers = {"origin": ADDRESS, "content-type": "application/x-www-form-urlencoded"}
                     response = await who.post(path, content=data, headers=headers)
-                    figure.add(
-                        f"{path} {name}={value[:20]!a}",
-                        [str(response.status_code)] * (response.status_code >= 500),
-                    )
-            for query in (
-                "/runs?page=",
-                "/runs?q=",
-                "/runs?state=",
-                "/compare?left=",
-                "/arenas/a/cases/",
-                "/runs/",
-                "/start/",
-                "/vote/items/",
-            ):
-                for value in VALUES:
-                    code = (await client.get(query + quote(value, errors="replace"))).status_code
-                    figure.add(f"{query}{value[:20]!a}", [str(code)] * (code >= 500))
+                    code = response.status_code
+                    figure.add(f"{path} {name}={value[:20]!a}", (), {str(code): code >= 500})
+            for query, value in itertools.product(QUERIES, VALUES):
+                code = (await client.get(query + quote(value, errors="replace"))).status_code
+                figure.add(f"{query}{value[:20]!a}", (), {str(code): code >= 500})
 
 
 def imports(folder: Path) -> Figure:
@@ -178,24 +176,12 @@ def imports(folder: Path) -> Figure:
             f"open({str(folder / 'imported')!r}, 'a').write({name + ' '!r})\nraise SystemExit(9)\n"
         )
     manyheads = Path(sys.executable).with_name("manyheads")
-    for words in (
-        ("check", "virsci"),
-        ("review", "paper.pdf", "-s", "literature.cascade=[local]", "-s", "embedding=lexical", "--quiet"),
-    ):
-        end = subprocess.run(
-            [manyheads, *words],
-            cwd=folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        figure.add(" ".join(words), [end.stderr] * bool(end.returncode))
-    figure.add(
-        "modules",
-        ["imported: " + (folder / "imported").read_text()] if (folder / "imported").exists() else [],
-    )
+    local = ("literature.cascade=[local]", "-s", "embedding=lexical")
+    for words in (("check", "virsci"), ("review", "paper.pdf", "--quiet", "-s", *local)):
+        made = [manyheads, *words]
+        end = subprocess.run(made, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120)
+        figure.add(" ".join(words), (), {end.stderr: end.returncode})
+    figure.add("modules", (), {"imported": (folder / "imported").exists()})
     return figure
 
 
@@ -224,17 +210,17 @@ def visitors(folder: Path) -> Figure:
             with httpx.Client(base_url=room.url, timeout=10) as client:
                 for number in range(30):
                     wrong = client.get("/arena/enter", params={"token": f"{number}" * 32}).status_code
-                    figure.add("a wrong token", [str(wrong)] * (wrong != 401))
+                    figure.add("a wrong token", (), {str(wrong): wrong != 401})
                 for path in (f"/arena/enter?token={token}", "/vote"):
                     try:
                         code = client.get(path).status_code
                     except httpx.HTTPError as error:
                         code = repr(error)
-                    figure.add(path[:12], [str(code)] * (code != 200))
+                    figure.add(path[:12], (), {str(code): code != 200})
             slowest = max(slowest, time.monotonic() - began)
         for one in held:
             one.close()
-        figure.add("the time of 32 pages", [f"{slowest:.1f} s"] * (slowest > 10))
+        figure.add("the time of 32 pages", (), {f"{slowest:.1f} s": slowest > 10})
     figure.notes.append(f"slowest 32 pages {slowest:.1f} s")
     return figure
 
@@ -253,10 +239,8 @@ def bombs() -> Iterator[tuple[str, list[bytes]]]:
         return stream(data, b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]" + drawn)
 
     path = form(b"0 0 m 10 10 l S")
-    yield (
-        "flate",
-        [page, stream(zlib.compress(b"0 0 m 10 10 l S " * 20_000_000), b"/Filter/FlateDecode"), path],
-    )
+    lines = zlib.compress(b"0 0 m 10 10 l S " * 20_000_000)
+    yield "flate", [page, stream(lines, b"/Filter/FlateDecode"), path]
     twice = zlib.compress(zlib.compress(b" " * 1_500_000_000))
     yield "flate twice", [page, stream(twice, b"/Filter[/FlateDecode/FlateDecode]"), path]
     yield "forms", [page, stream(b"/I Do"), *(form(b"/I Do " * 10, number) for number in range(6, 15)), path]
@@ -276,18 +260,12 @@ def pdfs(folder: Path) -> Figure:
             write_pdf(folder / "bomb.pdf", objects)
             began = time.monotonic()
             end = command("review", "bomb.pdf", "--out", "out", cwd=folder)
-            figure.add(
-                name,
-                [
-                    *end.faults,
-                    *["accepted"] * (end.code == 0),
-                    *[f"{time.monotonic() - began:.0f} s"] * (time.monotonic() - began > 30),
-                ],
-            )
+            seconds = time.monotonic() - began
+            figure.add(name, end.faults, {"accepted": end.code == 0, f"{seconds:.0f} s": seconds > 30})
         for words in (("review", "paper.pdf"), ("review", "loop.pdf"), ("review", "/dev/stdin"), ("review", "C:\\papers\\x.pdf"), ("measure", "papers.bib"),
                       ("corpus", "build", "papers.bib", "--out", "o"), ("corpus", "build", "corpus", "--out", "o"), ("arena", "add", "a", "paper.pdf")):  # fmt: skip
             end = command(*words, cwd=folder)
-            figure.add(" ".join(words), [*end.faults, *["accepted"] * (end.code == 0)])
+            figure.add(" ".join(words), end.faults, {"accepted": end.code == 0})
     return figure
 
 

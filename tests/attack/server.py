@@ -13,7 +13,7 @@ import itertools
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from support.faults import Fault
@@ -116,21 +116,27 @@ JSON: dict[str, Callable[[Body], Any]] = {
 """What becomes of a good body, by the model's name."""
 
 
+Raw = Callable[[Request, bytes], Answer]
+GZIP = {"Content-Encoding": "gzip"}
+
+
 def endless() -> Iterator[bytes]:
     yield b'{"id": "'
     yield from itertools.repeat(b"a" * 65536)
 
 
-def bomb() -> bytes:
-    return gzip.compress(b'{"id": "' + b"a" * 300_000_000 + b'"}', 9)
+def error(status: int, message: str, headers: Mapping[str, str] = {}) -> Raw:
+    body = json.dumps({"error": {"message": message}}).encode()
+    return lambda request, good: Answer(body, status, headers)
 
 
-def drip(body: bytes) -> Iterator[bytes]:
-    yield from (body[at : at + 1] for at in range(len(body)))
+def sent(body: bytes, status: int = 200, headers: Mapping[str, str] = {}) -> Raw:
+    return lambda request, good: Answer(body, status, headers)
 
 
-def said(status: int, message: str, **headers: str) -> Answer:
-    return Answer(json.dumps({"error": {"message": message}}).encode(), status, headers)
+def changed(old: str, new: bytes) -> Raw:
+    """A good answer with something put behind each place of a text."""
+    return lambda request, good: Answer(good.replace(old.encode(), old.encode() + new))
 
 
 def _away(request: Request) -> str:
@@ -138,19 +144,15 @@ def _away(request: Request) -> str:
     return f"http://localhost:{request.headers['host'].rpartition(':')[2]}{request.path}"
 
 
-RAW: dict[str, Callable[[Request, bytes], Answer]] = {
-    "badutf": lambda request, good: Answer(good.replace(b'": "', b'": "\xff\xfe')),
-    "latin": lambda request, good: Answer(good.replace(b'": "', b'": "\xe9')),
-    "deepbody": lambda request, good: Answer(b'{"choices": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"),
-    "hugeint": lambda request, good: Answer(good.replace(b'"created": ', b'"created": ' + DIGITS.encode())),
-    "hugeintusage": lambda request, good: Answer(
-        good.replace(b'"prompt_tokens": ', b'"prompt_tokens": ' + DIGITS.encode())
-    ),
-    "emptybody": lambda request, good: Answer(b""),
-    "html": lambda request, good: Answer(
-        b"<html><body>Bad gateway</body></html>", headers={"Content-Type": "text/html"}
-    ),
-    "plain": lambda request, good: Answer(b"hello"),
+RAW: dict[str, Raw] = {
+    "badutf": changed('": "', b"\xff\xfe"),
+    "latin": changed('": "', b"\xe9"),
+    "deepbody": sent(b'{"choices": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"),
+    "hugeint": changed('"created": ', DIGITS.encode()),
+    "hugeintusage": changed('"prompt_tokens": ', DIGITS.encode()),
+    "emptybody": sent(b""),
+    "html": sent(b"<html><body>Bad gateway</body></html>", headers={"Content-Type": "text/html"}),
+    "plain": sent(b"hello"),
     "halfbody": lambda request, good: Answer(good[: len(good) // 2]),
     "sse": lambda request, good: Answer(
         b"data: " + good + b"\n\ndata: [DONE]\n\n", headers={"Content-Type": "text/event-stream"}
@@ -160,35 +162,35 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "longlength": lambda request, good: Answer(good, length=len(good) + 1000),
     "shortlength": lambda request, good: Answer(good, length=10),
     "nolength": lambda request, good: Answer(good, length=None),
-    "falsegzip": lambda request, good: Answer(good, headers={"Content-Encoding": "gzip"}),
+    "falsegzip": lambda request, good: Answer(good, headers=GZIP),
     "endless": lambda request, good: Answer(endless(), length=None),
-    "gzbomb": lambda request, good: Answer(bomb(), headers={"Content-Encoding": "gzip"}),
-    "drip": lambda request, good: Answer(drip(good), length=len(good), pause=0.2),
+    "gzbomb": lambda request, good: Answer(
+        gzip.compress(b'{"id": "' + b"a" * 300_000_000 + b'"}', 9), headers=GZIP
+    ),
+    "drip": lambda request, good: Answer(
+        (good[at : at + 1] for at in range(len(good))), length=len(good), pause=0.2
+    ),
     "manyheaders": lambda request, good: Answer(good, headers={f"X-{i}": "a" * 100 for i in range(2000)}),
-    "s204": lambda request, good: Answer(b"", 204),
-    "s301": lambda request, good: Answer(b"", 301, {"Location": "/v1/elsewhere"}),
+    "s204": sent(b"", 204),
+    "s301": sent(b"", 301, {"Location": "/v1/elsewhere"}),
     "saykey": lambda request, good: Answer(
         good.replace(rb"\": \"", rb"\": \"" + request.headers["authorization"].encode() + b" ", 1)
     ),
     "s307": lambda request, good: Answer(b"", 307, {"Location": request.path}),
     "s307away": lambda request, good: Answer(b"", 307, {"Location": _away(request)}),
     "s308away": lambda request, good: Answer(b"", 308, {"Location": _away(request).removeprefix("http:")}),
-    "s400": lambda request, good: said(400, "bad request"),
-    "s401": lambda request, good: said(401, "wrong key"),
-    "s403": lambda request, good: said(403, "forbidden"),
-    "s404": lambda request, good: said(404, "no such model"),
-    "s418": lambda request, good: said(418, "teapot"),
-    "s429": lambda request, good: said(429, "slow down", **{"Retry-After": "0"}),
-    "s429never": lambda request, good: said(429, "slow down", **{"Retry-After": "1e9"}),
-    "s500": lambda request, good: said(500, "oops"),
-    "s502html": lambda request, good: Answer(b"<html>Bad gateway</html>", 502),
-    "s503echo": lambda request, good: said(503, f"refused: {request.headers.get('authorization')}"),
-    "s400echo": lambda request, good: said(400, f"bad headers {dict(request.headers)}"),
-    "s999": lambda request, good: said(999, "what"),
-    "s500esc": lambda request, good: said(500, "\x1b[2J\x1b]0;OWNED\x07 oops"),
-    "s500huge": lambda request, good: said(500, "a" * 3_000_000),
-    "s500utf": lambda request, good: Answer(b"\xff\xfe\xff", 500),
-    "s500deep": lambda request, good: Answer(b"[" * 50_000, 500),
+    **{f"s{status}": error(status, "no") for status in (400, 401, 403, 404, 418, 500, 999)},
+    "s429": error(429, "slow down", {"Retry-After": "0"}),
+    "s429never": error(429, "slow down", {"Retry-After": "1e9"}),
+    "s502html": sent(b"<html>Bad gateway</html>", 502),
+    "s503echo": lambda request, good: error(503, f"no: {request.headers.get('authorization')}")(
+        request, good
+    ),
+    "s400echo": lambda request, good: error(400, f"bad headers {dict(request.headers)}")(request, good),
+    "s500esc": error(500, "\x1b[2J\x1b]0;OWNED\x07 oops"),
+    "s500huge": error(500, "a" * 3_000_000),
+    "s500utf": sent(b"\xff\xfe\xff", 500),
+    "s500deep": sent(b"[" * 50_000, 500),
 }
 """What goes out in place of a good body, by the model's name. Those `away` send the client to another host."""
 BEHAVIOURS = (*JSON, *RAW, "drop", "silent")
@@ -232,9 +234,8 @@ class Misbehaving(LLM):
         behaviour = inner if colon else name
         self.counts[name] += 1
         self.strangers[name] += "127.0.0.1" not in request.headers["host"]
-        if (when == "once" and colon and self.counts[name] > 1) or (
-            when == "third" and colon and self.counts[name] % 3
-        ):
+        count = self.counts[name]
+        if colon and ((when == "once" and count > 1) or (when == "third" and count % 3)):
             behaviour = "good"
         if behaviour == "drop":
             connection.drop()

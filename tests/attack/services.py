@@ -4,19 +4,17 @@ import asyncio
 import gzip
 import itertools
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from attack.drive import SECRET, Driver
+from attack.drive import SECRET, Driver, sets
 from attack.figures import Figure
 from support.arxiv import ArxivServer, entry
-from support.http import Connection, Incoming
+from support.http import Connection, Incoming, Server
 from support.http import RawAnswer as Answer
 from support.openalex import OpenAlexServer, work
 from support.scholar import Asked, RefusedError, Scholar, record
@@ -125,16 +123,8 @@ VALUES: tuple[Any, ...] = (
     None, 5, -5, True, 1.5, "", "x", "\ud800", "\x1b[2J", [], [None], [[]], {}, {"a": 1}, 10**30, "a" * 300_000,
 )  # fmt: skip
 JUNK: tuple[Any, ...] = (
-    None,
-    5,
-    "x",
-    [],
-    {},
-    [[]],
-    {"paperId": None},
-    {"title": "x"},
-    {"id": 5, "paperId": 5},
-)
+    None, 5, "x", [], {}, [[]], {"paperId": None}, {"title": "x"}, {"id": 5, "paperId": 5},
+)  # fmt: skip
 UNTITLED = (
     "junk-6", "without-title", *(f"{key}-{n}" for key in ("title", "paperId") for n in (0, 5, 9, 12, 14)), *(f"title-{n}" for n in (6, 7, 8, 15)),
 )  # fmt: skip
@@ -180,7 +170,7 @@ def spoilt(service: str) -> dict[str, Behaviour]:
     }  # fmt: skip
 
 
-class Services:
+class Services(Server):
     """The three services on one port: `/BEHAVIOUR/…`; `strangers` are requests with our key to another host."""
 
     def __init__(self) -> None:
@@ -189,47 +179,16 @@ class Services:
             self.behaviours |= spoilt(service)
         self.strangers: list[str] = []
 
-    def __enter__(self) -> Self:
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(),))
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    async def _serve(self) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._end.wait()
-        server.close()
-
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = Connection(reader, writer)
-        try:
-            while request := await connection.receive():
-                await self._answer(connection, request)
-        except (OSError, asyncio.CancelledError):
-            pass
-        finally:
-            connection.drop()
-
-    async def _answer(self, connection: Connection, request: Incoming) -> None:
-        if "127.0.0.1" not in request.headers["host"] and SECRET in str(request.headers):
-            self.strangers.append(request.path)
-        _, behaviour, path = request.path.split("/", 2)
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
+        if "127.0.0.1" not in incoming.headers["host"] and SECRET in str(incoming.headers):
+            self.strangers.append(incoming.path)
+        _, behaviour, path = incoming.path.split("/", 2)
         if behaviour == "drop":
             connection.drop()
         elif behaviour == "silent":
             await asyncio.sleep(60)
         else:
-            await connection.send_raw(self.behaviours[behaviour](_good(f"/{path}", request), request))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
+            await connection.send_raw(self.behaviours[behaviour](_good(f"/{path}", incoming), incoming))
 
 
 def _good(path: str, request: Incoming) -> bytes:
@@ -237,7 +196,7 @@ def _good(path: str, request: Incoming) -> bytes:
     params = dict(parse_qsl(request.query, keep_blank_values=True))
     headers = {} if "localhost" in request.headers["host"] else request.headers
     try:
-        return SHAPES[service].body(Asked(unquote(path), path, params, headers, time.monotonic(), 0)).encode()
+        return SHAPES[service].body(Asked(unquote(path), path, params, headers, time.monotonic())).encode()
     except RefusedError as refused:
         return refused.body.encode()
 
@@ -253,12 +212,10 @@ def services(folder: Path) -> Figure:
             for behaviour in ("good", *DEAD, "drop", "silent", *ALIVE, *single):
                 settings = {
                     "cascade": f"[{service}]", "before": "any", "retries": 0, "patience": 3,
-                    "endpoints": f"{{{service}: 'http://127.0.0.1:{servers.port}/{behaviour}'}}",
+                    "endpoints": f"{{{service}: '{servers.url}/{behaviour}'}}",
                 }  # fmt: skip
-                sets = [
-                    word for key, value in settings.items() for word in ("--set", f"literature.{key}={value}")
-                ]
-                end = command("search", "owls", "--limit", "4", *sets, cwd=folder)
+                given = sets({f"literature.{key}": value for key, value in settings.items()})
+                end = command("search", "owls", "--limit", "4", *given, cwd=folder)
                 found = sum(title in end.out for title in TITLES)
                 faults = {
                     "nothing found": "No paper found" in end.out,
@@ -275,7 +232,6 @@ def services(folder: Path) -> Figure:
                 }
                 most = most if behaviour == "good" else max(most, end.grown)
                 servers.strangers.clear()
-                told = [fault for fault, there in faults.items() if there]
-                figure.add(f"{service} {behaviour}", [*end.faults, *told])
+                figure.add(f"{service} {behaviour}", end.faults, faults)
     figure.notes.append(f"most memory {most:.0f} MB")
     return figure

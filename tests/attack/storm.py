@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zlib import crc32
 
+from attack.drive import sets
 from attack.figures import Figure, times
 from golden.commands import environment
 from golden.runs import differences
@@ -62,15 +63,8 @@ def kills(folder: Path) -> Figure:
     with LLM(delay=0.04, faults=[Fault("prose", times=None, when=is_bad)]) as llm:
         for host in HOSTS:
             for name, command in RUNS.items():
-                sets = (
-                    "--model",
-                    "openai/test",
-                    "--set",
-                    f"models.default.base_url={llm.base_url}",
-                    "--host",
-                    host,
-                )
-                whole = [*command, *sets, "--out"]
+                server = sets({"models.default.base_url": llm.base_url})
+                whole = [*command, "--model", "openai/test", *server, "--host", host, "--out"]
                 base, out = folder / f"{name}-{host}-whole", folder / f"{name}-{host}"
                 before = llm.calls
                 assert run([*whole, str(base)], folder, None, rng).returncode == 0
@@ -80,13 +74,11 @@ def kills(folder: Path) -> Figure:
                 while ended is None or ended.returncode != 0:
                     rows = turns(out)
                     stop = llm.calls + rng.randint(1, max(1, calls // 2))
-                    ended = run(
-                        arguments, folder, (lambda stop=stop: llm.calls >= stop) if left > 0 else None, rng
-                    )
+                    due = (lambda stop=stop: llm.calls >= stop) if left > 0 else None
+                    ended = run(arguments, folder, due, rng)
                     after = turns(out)
-                    faults += [
-                        f"lost or repeated {place}" for place, row in rows.items() if after.get(place) != row
-                    ]
+                    lost = (place for place, row in rows.items() if after.get(place) != row)
+                    faults += [f"lost or repeated {place}" for place in lost]
                     if ended.returncode == -9:
                         left, killed = left - 1, killed + 1
                         figure.tried += 1
@@ -121,12 +113,8 @@ def run(
     Its output goes to files, as nobody reads a pipe while a kill is awaited, and a full one would stop it.
     """
     command, end = [sys.executable, "-m", "manyheads", *arguments], time.monotonic() + LONGEST
-    with (
-        TemporaryFile("w+") as err,
-        subprocess.Popen(
-            command, cwd=cwd, env=environment(), stdout=subprocess.DEVNULL, stderr=err
-        ) as process,
-    ):
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "env": environment()}
+    with TemporaryFile("w+") as err, subprocess.Popen(command, cwd=cwd, stderr=err, **streams) as process:
         while process.poll() is None and time.monotonic() < end and not (due and due()):
             time.sleep(0.005)
         hung = process.poll() is None and time.monotonic() >= end
@@ -136,6 +124,6 @@ def run(
         code = process.wait()
         err.seek(0)
         said = err.read()
-    return subprocess.CompletedProcess(
-        command, 1 if hung else code, "", f"hung for {LONGEST} s: {said}" if hung else said
-    )
+    if hung:
+        return subprocess.CompletedProcess(command, 1, "", f"hung for {LONGEST} s: {said}")
+    return subprocess.CompletedProcess(command, code, "", said)

@@ -59,19 +59,18 @@ CASES: dict[str, bytes] = {
 }  # fmt: skip
 FILES = ("/dev/zero", "/proc/self/mem", "/nonexistent", ".", "a\ud800b", "a" * 5000)
 NAMES = (
-    "../../x",
-    "/",
-    ".",
-    "",
-    " ",
-    "a" * 5000,
-    "a/" * 2000,
-    "\x1b[2J",
-    "~nosuchuser/x",
-    "team-size/../team-size",
-    "\udcff",
-    "*",
-)
+    "../../x", "/", ".", "", " ", "a" * 5000, "a/" * 2000, "\x1b[2J", "~nosuchuser/x", "team-size/../team-size", "\udcff", "*",
+)  # fmt: skip
+LEXICAL = ("--corpus", "sample", "--embedding", "lexical")
+BUDGETS = f"calls={LARGE} calls=-1 money=nan money=inf tokens=1e999 seconds=0 calls={HUGE} = nosuch=1 money=-0".split()
+BEGUN = {
+    "deep": DEEP,
+    "list": "[]",
+    "bytes": "\ud800",
+    "null": "null",
+    "format": '{"format": 2}',
+    "old": '{"format": 2, "judging": 5, "accepted": 7}',
+}
 HEAD = "rater,id,title,abstract,novelty,feasibility,effectiveness,comment\n"
 TABLES: dict[str, bytes] = {
     "formulas": (HEAD + "R1,=1+1,@SUM(1),-1,+5,=5,5,=cmd|' /C calc'!A0\n").encode(), "nan": (HEAD + "R1,T1,t,a,nan,inf,1e3,\n").encode(),
@@ -113,13 +112,10 @@ def suites(folder: Path) -> Figure:
                 end = command(*arguments, *own, cwd=folder)
             except UnicodeEncodeError:
                 continue
-            wrong = end.faults
-            wrong += [
-                f"a formula in {path.name}"
-                for path in folder.glob(f"out-{number}/*.csv")
-                if "\n=" in path.read_text() or ",=" in path.read_text()
-            ]
-            figure.add(f"{what} {arguments!r}"[:300], wrong)
+            tables = "".join(path.read_text() for path in folder.glob(f"out-{number}/*.csv"))
+            figure.add(
+                f"{what} {arguments!r}"[:300], end.faults, {"a formula": "\n=" in tables or ",=" in tables}
+            )
     return figure
 
 
@@ -130,28 +126,15 @@ def tries(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from _tables(folder)
     for name, data in TEXTS.items():
         (folder / name).write_bytes(data)
-        yield "text", ("measure", name, "--corpus", "sample", "--embedding", "lexical")
+        yield "text", ("measure", name, *LEXICAL)
         yield "text", ("review", name, "--repeats", "1", "--quiet")
         yield "text", ("arena", "add", "rated", name)
     for name in ("/dev/zero", "/proc/self/mem", "a" * 5000, "~nosuchuser/x"):
-        yield "text", ("measure", name, "--corpus", "sample", "--embedding", "lexical")
+        yield "text", ("measure", name, *LEXICAL)
         yield "text", ("arena", "add", "rated", name)
     (folder / "good.md").write_text("# Owls\n\nWe plan with owls.")
     for flag in ("--neighbours", "--rnd-papers", "--rnd-neighbours"):
-        yield (
-            "number",
-            (
-                "measure",
-                "good.md",
-                "--corpus",
-                "sample",
-                "--embedding",
-                "lexical",
-                "--rnd",
-                flag,
-                "1000000000",
-            ),
-        )
+        yield "number", ("measure", "good.md", *LEXICAL, "--rnd", flag, "1000000000")
     for value in ("1000000000", LARGE, "0", "-1"):
         yield "number", ("arena", "export", "rated", "--sheets", value, "--out", f"sheets/{value}.csv")
 
@@ -162,18 +145,7 @@ def _suites(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     (base / "suite.yaml").write_text(SUITE)
     for number in ("1000000000", LARGE, HUGE, "0", "-1", "1.5"):
         yield "repeats", ("eval", "base", "--repeats", number)
-    for budget in (
-        "calls=" + LARGE,
-        "calls=-1",
-        "money=nan",
-        "money=inf",
-        "tokens=1e999",
-        "seconds=0",
-        "calls=" + HUGE,
-        "=",
-        "nosuch=1",
-        "money=-0",
-    ):
+    for budget in BUDGETS:
         yield "budget", ("eval", "base", "--budget", budget)
     yield "jobs", ("eval", "base", "--jobs", "1000000000")
     for file in FILES:
@@ -182,38 +154,23 @@ def _suites(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "name", ("eval", name)
     for out in ("/dev/null", "/proc/x", "base/suite.yaml", "o" * 300, "base"):
         yield "out", ("eval", "base", "--out", out)
-    for key in KEYS:
-        text = "".join(line for line in SUITE.splitlines(True) if not line.startswith(f"{key}:"))
-        for name, value in ODD.items():
-            yield from _suite(folder, f"{key} {name}", f"{text}{key}: {value}\n")
-    for name, lines in WHOLE.items():
-        text = "".join(
-            line for line in SUITE.splitlines(True) if line.partition(":")[0] != lines.partition(":")[0]
-        )
-        yield from _suite(folder, name, f"{text}{lines}\n")
+    odd = {f"{key} {name}": f"{key}: {value}" for key in KEYS for name, value in ODD.items()}
+    for name, lines in {**odd, **WHOLE}.items():
+        key = lines.partition(":")[0]
+        text = "".join(line for line in SUITE.splitlines(True) if line.partition(":")[0] != key)
+        path = folder / name.replace(" ", "-") / "suite.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{text}{lines}\n")
+        yield name, ("eval", path.parent.name)
     for name, data in CASES.items():
         (base / f"{name}.jsonl").write_bytes(data)
         yield f"cases {name}", ("eval", "base", "--cases", f"base/{name}.jsonl")
-    for name, data in {
-        "deep": DEEP,
-        "list": "[]",
-        "bytes": "\ud800",
-        "null": "null",
-        "format": '{"format": 2}',
-        "old": '{"format": 2, "judging": 5, "accepted": 7}',
-    }.items():
+    for name, data in BEGUN.items():
         path = folder / f"begun-{name}" / "suite.json"
         path.parent.mkdir()
         path.write_bytes(data.encode("utf-8", "surrogatepass"))
         yield f"begun {name}", ("eval", "base", "--out", path.parent.name)
         yield f"begun {name}", ("eval", "base", "--accept-changes", "--out", path.parent.name)
-
-
-def _suite(folder: Path, name: str, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    path = folder / name.replace(" ", "-") / "suite.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    yield name, ("eval", path.parent.name)
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -231,14 +188,10 @@ def _tables(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "scores", ("arena", "agreement", "one.csv", "--scores", name)
         yield "scores as ratings", ("arena", "agreement", name)
     three = folder / "three.csv"
-    three.write_text(
-        HEAD + "".join(f"R{r},T{t},t,a,{t + r},5,5,\n" for r in range(1, 3) for t in range(1, 5))
-    )
-    scores = "".join(
-        json.dumps({"id": f"T{t}", "on": value}) + "\n"
-        for t, value in enumerate((1e308, -1e308, 1e308, 0), 1)
-    )
-    (folder / "extreme.jsonl").write_text(scores)
+    rows = [f"R{r},T{t},t,a,{t + r},5,5,\n" for r in range(1, 3) for t in range(1, 5)]
+    three.write_text("".join([HEAD, *rows]))
+    scores = [{"id": f"T{t}", "on": value} for t, value in enumerate((1e308, -1e308, 1e308, 0), 1)]
+    (folder / "extreme.jsonl").write_text("\n".join(map(json.dumps, scores)))
     yield "extreme", ("arena", "agreement", "three.csv", "--scores", "extreme.jsonl")
     for value in (LARGE, "-1", "0", HUGE):
         yield "seed", ("arena", "agreement", "three.csv", "--scores", "extreme.jsonl", "--seed", value)

@@ -1,10 +1,7 @@
 """Configs and run folders of somebody else, which name their own hosts for our keys. A proxy sees what would leave."""
 
 import json
-import threading
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import yaml
 from attack.drive import SECRET, Driver
 from attack.figures import Figure
 from support.hosts import HOSTS
+from support.http import Connection, Incoming, Server
 
 HOSTILE = (
     "http://stranger.invalid/v1", "http://STRANGER.invalid:8000/v1", "http://stranger.invalid./v1",
@@ -29,29 +27,16 @@ KEYS = (
 DOTENV = "MANYHEADS_ALLOW=stranger.invalid\nOPENAI_BASE_URL=http://stranger.invalid/v1\n"
 
 
-@contextmanager
-def proxy() -> Generator[tuple[int, list[str]]]:
-    """A proxy's port, and what it was asked to pass on: addresses and headers."""
-    seen: list[str] = []
+class Proxy(Server):
+    """Passes nothing on; `seen` is what it was asked to: addresses and headers."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def handle_one_request(self) -> None:
-            self.raw_requestline = self.rfile.readline(65537)
-            if self.raw_requestline and self.parse_request():
-                seen.append(f"{self.requestline} {dict(self.headers)}")
-                self.send_response(418)
-                self.end_headers()
-            self.close_connection = True
+    def __init__(self) -> None:
+        self.seen = list[str]()
 
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            yield server.server_address[1], seen
-        finally:
-            server.shutdown()
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
+        self.seen.append(f"{incoming.method} {incoming.path}?{incoming.query} {incoming.headers}")
+        await connection.send(418, None)
+        connection.drop()
 
 
 def strangers(folder: Path) -> Figure:
@@ -59,22 +44,16 @@ def strangers(folder: Path) -> Figure:
     figure = Figure("hostile configs and run folders: our keys at their hosts")
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     (folder / ".env").write_text(DOTENV)
-    with proxy() as (port, seen):
+    with Proxy() as proxy:
         keys = dict.fromkeys(KEYS, SECRET)
-        env = {**keys, "HTTP_PROXY": f"http://127.0.0.1:{port}", "MANYHEADS_CACHE": str(folder / "cache")}
+        env = {**keys, "HTTP_PROXY": proxy.url, "MANYHEADS_CACHE": str(folder / "cache")}
 
         def attempt(command: Driver, what: str, words: tuple[str, ...], *, allowed: bool = False) -> None:
-            seen.clear()
+            proxy.seen.clear()
             end = command(*words, cwd=folder)
-            arrived = any(SECRET in each for each in seen)
-            leak = (
-                ["nothing was sent"]
-                if allowed and not arrived
-                else ["a key left"]
-                if arrived > allowed
-                else []
-            )
-            figure.add(what, [*end.faults, *leak])
+            arrived = any(SECRET in each for each in proxy.seen)
+            wrong = {"nothing was sent": allowed > arrived, "a key left": arrived > allowed}
+            figure.add(what, end.faults, wrong)
 
         with Driver(60, env) as command:
             for number, address in enumerate(HOSTILE):

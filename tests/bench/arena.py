@@ -8,10 +8,9 @@ from pathlib import Path
 
 import choix
 import numpy as np
-import statsmodels.api as sm
 
 from bench.figures import Figure, Size, Watch, typical
-from manyheads.arena.pairing import Entry, Pairs
+from manyheads.arena.pairing import Pairs, PairText
 from manyheads.arena.store import Arena
 from manyheads.measures.pairwise import comparisons
 from manyheads.measures.standings import Rules, standings
@@ -25,39 +24,28 @@ FEW = 5
 async def bench(size: Size) -> AsyncIterator[Figure]:
     votes = votes_by({f"m{n}": n / 5 for n in range(MAKERS)}, size.votes, effect=0.01)
     what, resamples = f"{size.votes:,} votes, {size.resamples:,} resamples", size.resamples
-    compared = comparisons(votes, QUESTION, signs=("lines", "headings"))
+    compared = comparisons(votes, QUESTION, signs=())
     # Raters, cases and votes are resampled: three bootstraps.
     rules = Rules(signs=(), resamples=resamples, orders=1)
     watch = Watch()
     plain = standings(votes, QUESTION, rules)
     seconds = watch.read().wall
     one = typical(lambda: choix.ilsr_pairwise_dense(compared.wins), FEW)
+    against = "choix, a fit of the wins for each resample"
     yield Figure(
-        f"arena: ratings, {what}", seconds, "s", one * 3 * resamples, "choix, a fit of the wins for each resample", "≤ 20 s",
+        f"arena: ratings, {what}", seconds, "s", one * 3 * resamples, against, "≤ 20 s",
         f"{len(plain.makers)} makers",
     )  # fmt: skip
     watch = Watch()
     standings(votes, QUESTION, Rules(signs=("lines", "headings"), resamples=resamples, orders=1))
     seconds = watch.read().wall
-    design = np.zeros((len(compared), MAKERS))
-    design[np.arange(len(compared)), compared.left] = 1
-    design[np.arange(len(compared)), compared.right] = -1
-    design = np.column_stack([design[:, 1:], compared.style])
-    one = typical(lambda: sm.GLM(compared.score, design, family=sm.families.Binomial()).fit(), FEW)
-    yield Figure(
-        f"arena: with style, {what}",
-        seconds,
-        "s",
-        one * 3 * resamples,
-        "statsmodels' GLM, a fit for each resample",
-        "≤ 20 s",
-    )
+    yield Figure(f"arena: with style, {what}", seconds, "s", one * 3 * resamples, against, "≤ 20 s")
     yield _pairs(size.makers)
     yield _votes(size.visitors)
 
 
 def _pairs(makers: int) -> Figure:
-    entries = [Entry(f"{m}-{c}", f"c{c}", f"m{m}", f"{m}-{c}") for m in range(makers) for c in range(10)]
+    entries = [PairText(f"{m}-{c}", f"c{c}", f"m{m}", f"{m}-{c}") for m in range(makers) for c in range(10)]
     pairs, rng, rater = Pairs(entries), random.Random(1), iter(range(10**6))
 
     def choose() -> None:

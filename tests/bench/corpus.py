@@ -18,8 +18,8 @@ READ = """\
 import sys
 from pathlib import Path
 from manyheads.corpus.records import Rejects
-from manyheads.datasets.opening import Opening, open_corpus
-reader = open_corpus(Path(sys.argv[2]), Opening(sys.argv[1]))
+from manyheads.datasets.opening import SourceOptions, open_corpus
+reader = open_corpus(Path(sys.argv[2]), SourceOptions(sys.argv[1]))
 assert sum(1 for _ in reader.papers(Rejects())) == int(sys.argv[3])
 """
 SMALLER = 10

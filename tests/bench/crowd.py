@@ -1,4 +1,4 @@
-"""Many runs at once in one process, against one run: time, threads, open files and maps; and a thousand of them in little room."""
+"""Many runs at once in one process, against one run: time, threads and open files; and a thousand of them in little room."""
 
 import asyncio
 import os
@@ -17,7 +17,6 @@ from bench.runs import Timed, config_for, timed
 from bench.server import TESTS, model_server
 from manyheads.systems.loading import validate
 
-HELD = ("threads", "open files", "maps")
 THREADS = 64
 """However many runs there are: those of the numeric libraries, the event loop, the journals and the embeddings."""
 OPEN_FILES = 4096
@@ -43,10 +42,10 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     configs = [config_for(base_url, host, size, embedding, seed=seed) for seed in range(size.runs)]
     run = await timed(configs[0], base)
     watch = Watch()
-    [lone], one_held = await held_by(timed(configs[-1], base))
+    lone = await timed(configs[-1], base)
     one = watch.read()
     watch = Watch()
-    runs, held = await held_by(*(timed(config, base) for config in configs))
+    runs = await asyncio.gather(*(timed(config, base) for config in configs))
     many = watch.read()
     calls = sum(said.usage.calls for each in runs for said in each.said)
     plain = await plain_cost(host, base_url, questions_of(run.folder))
@@ -64,9 +63,6 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     yield Figure(
         f"  start: {name}", begun, "s", lone.set_up.wall, "one run", "ratio ≤ 1.5", f"{start}; {cpu}"
     )
-    for what, some, few in zip(HELD, held, one_held, strict=True):
-        aim = f"≤ {THREADS}" if what == "threads" else ""
-        yield Figure(f"  {what}: {name}", some, what.split()[-1], few, "one run", aim)
 
 
 async def _growth(base_url: str, host: str, size: Size, base: Path) -> AsyncIterator[Figure]:
@@ -74,7 +70,7 @@ async def _growth(base_url: str, host: str, size: Size, base: Path) -> AsyncIter
     small, one = replace(size, members=2, turns=1), (0, 0)
     for count in (1, size.runs // 2, 2 * size.runs):
         configs = (config_for(base_url, host, small, size.embeddings[-1], seed=seed) for seed in range(count))
-        _, (threads, files, _) = await held_by(*(timed(config, base) for config in configs))
+        _, (threads, files) = await held_by(*(timed(config, base) for config in configs))
         one = one if count > 1 else (threads, files)
         name = f"{count} small teams at once, {host}"
         yield Figure(f"  threads: {name}", threads, "threads", one[0], "one team", f"≤ {THREADS}")
@@ -82,8 +78,8 @@ async def _growth(base_url: str, host: str, size: Size, base: Path) -> AsyncIter
 
 
 async def held_by(*runs: Coroutine[Any, Any, Timed]) -> tuple[list[Timed], tuple[int, ...]]:
-    """Runs at once, and the most of each of `HELD` that the process held meanwhile."""
-    most = [0] * len(HELD)
+    """Runs at once, and the most threads and open files that the process held meanwhile."""
+    most = [0, 0]
 
     async def watch() -> None:
         while True:
@@ -98,8 +94,7 @@ async def held_by(*runs: Coroutine[Any, Any, Timed]) -> tuple[list[Timed], tuple
 
 
 def _held() -> tuple[int, ...]:
-    maps = Path("/proc/self/maps").read_text().count("\n")
-    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), maps
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
 
 # A thousand teams: the offline model, so that what is measured is the teams and not a server's connections.
@@ -124,7 +119,7 @@ async def _teams(host: str, count: int) -> None:
     watch = Watch()
     with tempfile.TemporaryDirectory() as base:
         configs = [validate({**small, "seed": seed}, "bench") for seed in range(count)]
-        _, (_, files, _) = await held_by(*(timed(config, Path(base)) for config in configs))
+        _, (_, files) = await held_by(*(timed(config, Path(base)) for config in configs))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(memory, watch.read().wall, files)
 

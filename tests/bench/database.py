@@ -4,25 +4,24 @@ import asyncio
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bench.figures import Figure, Size, Watch, fastest
-from bench.memory import UNIT
+from bench.memory import peak
 from manyheads.base.papers import Paper
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Collection, Ecosystem, KnowledgeBank
 from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph
 from manyheads.corpus.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
 from manyheads.corpus.meta import META as META_FILE
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -72,72 +71,6 @@ class Planted:
                 summary=text,
                 main_ideas=(text, text),
             )
-
-
-class Bare:
-    """The same three ways in memory, as one would write them with numpy and scipy for one corpus whose papers all count:
-    nothing is filtered, stored or shared."""
-
-    def __init__(self, planted: Planted, vectors: "Vectors") -> None:
-        self.vectors, self.count = vectors, planted.count
-        cites = [
-            (int(paper[1:]), int(one[1:]))
-            for paper, some in planted.citations()
-            for one in {*some.all} - {paper}
-        ]
-        self.cites = _pairs(cites, planted.count, planted.count)
-        names: dict[str, int] = {}
-        mentions = [
-            (int(each.paper[1:]), names.setdefault(name, len(names)))
-            for each in planted.extractions()
-            for name in {*each.entities}
-        ]
-        self.mentions = _pairs(mentions, planted.count, len(names))
-        self.cited, self.holding = self.cites.T.tocsr(), self.mentions.T.tocsr()
-        self.frequencies = np.diff(self.holding.indptr)
-        self.rows = [
-            json.dumps({"id": f"p{n}", "title": f"Paper {n}", "abstract": ABSTRACT})
-            for n in range(planted.count)
-        ]
-
-    def nearest(self, query: "Vectors") -> "np.ndarray[Any, Any]":
-        """Exact cosine search alone."""
-        scores = self.vectors @ query
-        best = np.argpartition(-scores, min(K, len(scores) - 1))[:K]
-        return best[np.argsort(-scores[best])]
-
-    def retrieve(self, query: "Vectors") -> list[Any]:
-        """Papers with their rows, the best first."""
-        similar = self.nearest(query)
-        own = np.unique(self.mentions[similar].indices)
-        beside = (self.holding[own] @ self.mentions).tocoo()
-        entities = np.union1d(own, beside.col[beside.data >= 2])
-        entities = entities[self.frequencies[entities] >= 2]
-        rarest = entities[np.argsort(self.frequencies[entities], kind="stable")[:5]]
-        weights = 1 / self.frequencies[rarest] @ self.holding[rarest]
-        held = np.flatnonzero(weights)
-        held = held[np.argsort(-weights[held], kind="stable")]
-        found = np.union1d(similar, held)
-        together = self.cited[found] @ self.cites
-        sums: dict[int, int] = {}
-        for row, paper in enumerate(found.tolist()):
-            part = slice(together.indptr[row], together.indptr[row + 1])
-            for place in np.argsort(-together.data[part], kind="stable")[:3].tolist():
-                other = int(together.indices[part][place])
-                if other != paper:
-                    sums[other] = sums.get(other, 0) + int(together.data[part][place])
-        scores: dict[int, float] = {}
-        for ranking in (similar.tolist(), held.tolist(), sorted(sums, key=lambda one: -sums[one])):
-            for rank, one in enumerate(ranking, 1):
-                scores[one] = scores.get(one, 0.0) + 1 / (60 + rank)
-        return [json.loads(self.rows[one]) for one in sorted(scores, key=lambda one: -scores[one])]
-
-
-def _pairs(pairs: Sequence[tuple[int, int]], height: int, width: int) -> Any:
-    from scipy.sparse import csr_matrix
-
-    rows = np.array(sorted({*pairs}))
-    return csr_matrix((np.ones(len(rows), dtype=np.int32), (rows[:, 0], rows[:, 1])), shape=(height, width))
 
 
 class PlantedEmbedder:
@@ -210,8 +143,6 @@ class LookUps(NamedTuple):
     retrieval: float
     cosine: float
     """An exact cosine search over the same vectors in numpy, and nothing else."""
-    bare: float
-    """The three ways in memory, see `Bare`."""
     clustering: float
     papers: float
     """How many a retrieval has found."""
@@ -221,7 +152,13 @@ def look_ups(folder: Path, planted: Planted, queries: int) -> LookUps:
     """What it takes to look papers up and to cluster them."""
     starts = range(0, planted.count, 4096)
     parts = [planted.vectors(np.arange(start, min(start + 4096, planted.count))) for start in starts]
-    bare = Bare(planted, np.concatenate(parts))
+    vectors = np.concatenate(parts)
+
+    def nearest(query: "Vectors") -> object:
+        scores = vectors @ query
+        best = np.argpartition(-scores, min(K, len(scores) - 1))[:K]
+        return best[np.argsort(-scores[best])]
+
     # one event loop, as a run has: to make one takes as long as a third of the look-up
     with Ecosystem.open(folder, PlantedEmbedder(planted.dim)) as ecosystem, asyncio.Runner() as loop:
         database = LiteratureDatabase.of(ecosystem)
@@ -235,40 +172,32 @@ def look_ups(folder: Path, planted: Planted, queries: int) -> LookUps:
         candidates = [f"p{n}" for n in range(min(CANDIDATES, planted.count))]
         return LookUps(
             of_all(lambda number: loop.run(database.retrieve(asked[number]))),
-            of_all(lambda number: bare.nearest(rows[number])),
-            of_all(lambda number: bare.retrieve(rows[number])),
+            of_all(lambda number: nearest(rows[number])),
             fastest(lambda: database.clusters(candidates, (0.5, 0.5), 0.8), 9),
             median(found),
         )
 
 
-MEMORY = """\
-import asyncio, resource, sys
+WARM = """\
+import asyncio, sys
 from pathlib import Path
 from bench.database import PlantedEmbedder
-from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
-def resident():
-    pages = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-    return int(pages["VmHWM"].split()[0])
-import numpy, scipy.sparse, qdrant_edge, pydantic
-before = resident()
 with Ecosystem.open(Path(sys.argv[1]), PlantedEmbedder()) as ecosystem:
     database = LiteratureDatabase.of(ecosystem)
     for number in range(20):
         found = asyncio.run(database.retrieve(f"query {number}"))
         database.clusters([one.paper.id for one in found.papers], (0.5, 0.5), 0.8)
-    print(resident(), before)
 """
+LIBRARIES = "import numpy, scipy.sparse, qdrant_edge, pydantic"
 
 
 def memory(folder: Path) -> tuple[float, float]:
     """Most memory of a process with a warm database, and of one that has only imported its libraries, in MB."""
-    command = [sys.executable, "-c", MEMORY, str(folder)]
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=here)
-    warm, bare = map(int, ended.stdout.split())
-    return warm / UNIT, bare / UNIT
+    path = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+    warm = [sys.executable, "-c", path + WARM, str(folder)]
+    return peak(warm), peak([sys.executable, "-c", LIBRARIES])
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
@@ -292,10 +221,6 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
     yield Figure(
         name, looked.retrieval * 1000, "ms", looked.cosine * 1000, "one exact cosine search in numpy alone",
         "≤ 50 ms, ≤ 5×", explained,
-    )  # fmt: skip
-    yield Figure(
-        name, looked.retrieval * 1000, "ms", looked.bare * 1000, "the same three ways in memory, numpy and scipy",
-        "≤ 5×", "without filters, reasons, files and threads",
     )  # fmt: skip
     yield Figure(
         f"database: clusters of {CANDIDATES}",

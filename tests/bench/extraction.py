@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from bench.figures import Figure, Size, fastest
 from manyheads.base.papers import Paper
 from manyheads.base.resources import data_file
-from manyheads.corpus.digest import SAMPLE, Reading, extract
-from manyheads.corpus.phrases import Phrases
+from manyheads.corpus.digest import SAMPLE, PaperTexts, extract
+from manyheads.corpus.phrases import KeyPhrases
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
@@ -18,8 +18,8 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
     papers = [sample[number % len(sample)] for number in range(size.papers)]
 
     def records() -> None:
-        phrases = Phrases.of(f"{paper.title}. {paper.abstract}" for paper in papers[:SAMPLE])
-        for _ in extract(map(Reading, papers), phrases):
+        phrases = KeyPhrases.of(f"{paper.title}. {paper.abstract}" for paper in papers[:SAMPLE])
+        for _ in extract(map(PaperTexts, papers), phrases):
             pass
 
     def sentences() -> None:

@@ -1,4 +1,4 @@
-"""What pace, retries, cache and ledger add to a search, against the same search without them."""
+"""What pace, retries, cache, ledger and record add to a search, against the same search without them."""
 
 import asyncio
 import tempfile
@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.figures import Figure, Size, Watch
 from manyheads.base.http import Limiter, Pace
 from manyheads.config import LiteratureConfig
 from manyheads.literature.library import Library
+from manyheads.literature.lookup import SearchLedger
 from manyheads.literature.semantic_scholar import SemanticScholar
 from support.scholar import Scholar, record
 from support.services import ask
@@ -33,32 +35,44 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> AsyncIterator[Figure]:
     source = SemanticScholar(pace=AT_ONCE, retries=4, patience=60, address=scholar.url)
-    bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
+    bare = _library(scholar)
+    noted = _library(scholar, note=SearchLedger(base / "searches.jsonl").note)
+    kept = _library(scholar, cache=base / "cache.sqlite")
+    recorded = _library(scholar, record=base / "record.sqlite")
+    libraries = (bare, noted, kept, recorded)
     async with AsyncExitStack() as stack:
-        for one in (source, bare, kept):
+        for one in (source, *libraries):
             stack.push_async_callback(one.close)
-        await asyncio.gather(
-            ask(source, "search", "fruit"), bare.search("fruit"), kept.search("fruit")
-        )  # connected
+        await asyncio.gather(ask(source, "search", "fruit"), *(one.search("fruit") for one in libraries))
         plain = await _typical(_package(scholar.url), words)
         ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
-        ledger = await _typical(lambda query: bare.search(query, PAPERS), words)
-        missed = await _typical(lambda query: kept.search(query, PAPERS), words)
+        cascade, ledger, missed, first = [
+            await _typical(lambda query, one=one: one.search(query, PAPERS), words) for one in libraries
+        ]
         asked = len(scholar.requests)
-        hit = await _typical(lambda query: kept.search(query, PAPERS), words)
+        hit, again = [
+            await _typical(lambda query, one=one: one.search(query, PAPERS), words)
+            for one in (kept, recorded)
+        ]
         if len(scholar.requests) > asked:
             raise RuntimeError("what was kept was asked for again")
     yield _figure("one search, ours", ours, plain, "the semanticscholar package by itself")
-    yield _figure("with cascade and ledger", ledger, ours, "one search, ours")
-    yield _figure("with cache, nothing kept yet", missed, ledger, "with cascade and ledger")
-    yield _figure("with cache, kept", hit, ledger, "with cascade and ledger")
+    yield _figure("with cascade", cascade, ours, "one search, ours")
+    for name, value in (
+        ("a ledger on disk", ledger),
+        ("cache, nothing kept yet", missed),
+        ("cache, kept", hit),
+        ("the run's record", first),
+        ("the run's record, kept", again),
+    ):
+        yield _figure(f"with {name}", value, cascade, "with cascade")
 
 
-def _library(scholar: Scholar, cache: Path | None) -> "Library":
+def _library(scholar: Scholar, **more: Any) -> Library:
     config = LiteratureConfig(
         cascade=("semantic_scholar",), endpoints={"semantic_scholar": scholar.url}, before="any"
     )
-    return Library(config, cache=cache, paces={"semantic_scholar": AT_ONCE})
+    return Library(config, paces={"semantic_scholar": AT_ONCE}, **more)
 
 
 def _package(url: str) -> Ask:

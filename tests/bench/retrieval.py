@@ -11,9 +11,7 @@ import numpy as np
 
 from bench.figures import Figure, Size, Spent, Watch, typical
 from manyheads.base.papers import Paper
-from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
-from manyheads.corpus.matrix import writing_matrix
-from manyheads.corpus.qdrant import EdgeStore
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.vectors import Filter, unit_rows
 from support.embedding import PrecomputedEmbedder
 
@@ -41,15 +39,14 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 
 def _store(base: Path, count: int) -> "tuple[Vectors, Spent]":
-    """A bank of `count` papers with its matrix; what storing the papers took."""
+    """A bank of `count` papers; what storing the papers took."""
     parts, wall, cpu = list["Vectors"](), 0.0, 0.0
-    with KnowledgeBank.create(base, MODEL) as bank, writing_matrix(base / PAPERS, DIM) as add:
+    with KnowledgeBank.create(base, MODEL) as bank:
         for start in range(0, count, CHUNK):
             papers = _papers(min(CHUNK, count - start), start)
             parts.append(_clustered(len(papers), start))
             watch = Watch()
             bank.add(papers, parts[-1], period="past")
-            add([(paper.year or 0, paper.id) for paper in papers], "past", parts[-1])
             took = watch.read()
             wall, cpu = wall + took.wall, cpu + took.cpu
         watch = Watch()
@@ -65,21 +62,13 @@ def _growing(count: int, spent: float, fewer: int, before: float) -> Figure:
 
 
 def _looking_up(bank: KnowledgeBank, vectors: "Vectors", queries: "Vectors") -> Iterator[Figure]:
-    assert isinstance(bank.store, EdgeStore)
-    store, matrix, years = bank.store, bank.store.matrix, FIRST + np.arange(len(vectors)) % 24
+    years = FIRST + np.arange(len(vectors)) % 24
     order = np.argsort(years, kind="stable")
     sorted_vectors, (first, last) = vectors[order], np.searchsorted(years[order], YEARS)
 
     def ours(query: "Vectors") -> list[str]:
-        [hits] = store.query(query[None], K, Filter(ranges={"year": YEARS}))
+        [hits] = bank.store.query(query[None], K, Filter(ranges={"year": YEARS}))
         return [hit.id for hit in hits]
-
-    def by_engine(query: "Vectors") -> list[str]:
-        store.matrix = None
-        try:
-            return ours(query)
-        finally:
-            store.matrix = matrix
 
     def in_numpy(query: "Vectors") -> list[str]:
         scores = sorted_vectors[first:last] @ query
@@ -87,14 +76,13 @@ def _looking_up(bank: KnowledgeBank, vectors: "Vectors", queries: "Vectors") -> 
         return [f"p{row}" for row in order[first + best[np.argsort(-scores[best])]]]
 
     agree = np.mean([len({*ours(query)} & {*in_numpy(query)}) / K for query in queries])
-    mine, engine, numpy = (
+    mine, numpy = (
         median(typical(lambda query=query, find=find: find(query), 3) for query in queries) * 1000
-        for find in (ours, by_engine, in_numpy)
+        for find in (ours, in_numpy)
     )
     note = f"{agree:.0%} the same papers"
     name = f"top {K} of {len(vectors):,}, years {YEARS[0]}-{YEARS[1] - 1}"
-    yield Figure(f"retrieval: {name}", mine, "ms", numpy, "exact, numpy sorted by year", "ratio ≤ 2", note)
-    yield Figure(f"  {name}", mine, "ms", engine, "exact, the engine alone")
+    yield Figure(f"retrieval: {name}", mine, "ms", numpy, "exact, numpy sorted by year", "", note)
 
 
 def _filling(spent: Spent, vectors: "Vectors", base: Path, count: int) -> Figure:

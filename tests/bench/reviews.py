@@ -1,28 +1,23 @@
-"""Reviews of a paper by the committee: one beside its critical path, and beside the hosts' bare agents; many beside one."""
+"""Reviews of a paper by the committee: one beside its critical path; many beside one."""
 
 import asyncio
 import os
 import tempfile
-import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 from unittest.mock import patch
 
 from reportlab.platypus import Paragraph
 
 from bench.figures import Figure, Size, Watch
-from bench.overhead import shown
-from bench.plain import PLAIN, Ask
 from bench.runs import Timed, timed
 from bench.server import model_server
 from manyheads.base.http import Pace
 from manyheads.config import RunConfig
 from manyheads.core.events import Said
-from manyheads.engine.journal import read_turns
 from manyheads.literature import semantic_scholar
 from manyheads.systems.loading import validate
 from support.fill import WORDS
@@ -82,24 +77,17 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
         for host in size.hosts:
             await timed(config(host), base)  # all is imported, all is kept that the look-ups find
-            ones, wholes, bare = list[Timed](), list[float](), list[float]()
-            for _ in range(size.rounds):  # in turn: what else the machine does slows both
+            ones, wholes = list[Timed](), list[float]()
+            for _ in range(size.rounds):
                 watch = Watch()
                 ones.append(await timed(config(host), base))
                 wholes.append(watch.read().wall)
-                bare.append(await replay(ones[-1], host, base_url))
-            walls, shape = [one.talk.wall for one in ones], shape_of(ones[0].said)
-            calls, path = sum(said.usage.calls for said in ones[0].said), shape.longest * size.delay
-            against = f"{shape.longest} of {calls} calls wait for one another"
-            apart = [ours - theirs for ours, theirs in zip(walls, bare, strict=True)]
+            walls, chain = [one.talk.wall for one in ones], longest_chain(ones[0].said)
+            calls = sum(said.usage.calls for said in ones[0].said)
             yield Figure(
-                f"reviews: a paper, {host}", min(walls), "s", path, against, "ratio ≤ 1.25",
-                f"fastest of {size.rounds}, median {median(walls):.2f} s; {median(apart):+.2f} s"
-                f" beside the bare agents; CPU {median(one.talk.cpu for one in ones):.2f} s",
-            )  # fmt: skip
-            yield Figure(
-                f"  {host}'s bare agents", min(bare), "s", path, "the same requests in the same order",
-                note=f"fastest of {size.rounds}, median {median(bare):.2f} s",
+                f"reviews: a paper, {host}", min(walls), "s", chain * size.delay,
+                f"{chain} of {calls} calls wait for one another", "ratio ≤ 1.25",
+                f"fastest of {size.rounds}, median {median(walls):.2f} s; CPU {median(one.talk.cpu for one in ones):.2f} s",
             )  # fmt: skip
             watch = Watch()
             runs = await asyncio.gather(*(timed(config(host, seed), base) for seed in range(size.runs)))
@@ -111,30 +99,13 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Which calls of a run wait for which: one call again and again, or parts that go one after the other or at once."""
-
-    kind: Literal["call", "row", "burst"]
-    parts: tuple["Shape", ...] = ()
-    said: Said | None = None
-
-    @property
-    def longest(self) -> int:
-        """Calls in its longest chain."""
-        if self.said:
-            return self.said.usage.calls
-        lengths = [part.longest for part in self.parts]
-        return max(lengths, default=0) if self.kind == "burst" else sum(lengths)
-
-
-def shape_of(said: Sequence[Said]) -> Shape:
-    """The shape of a committee whose leader asks by fields of its replies.
+def longest_chain(said: Sequence[Said]) -> int:
+    """Calls that wait for one another, in a committee whose leader asks by fields of its replies.
 
     Related papers are compared at once, each after it was found relevant; a figure is described and criticised at once,
     beside all others; experts who are asked in one turn answer at once, each one question after the other.
     """
-    stages = defaultdict[str, dict[object, dict[object, list[Shape]]]](dict)
+    stages = defaultdict[str, dict[object, Counter[object]]](dict)
     for each in said:
         match each.task:
             case "relevance" | "compare":
@@ -145,39 +116,6 @@ def shape_of(said: Sequence[Said]) -> Shape:
                 step, branch = each.turn, each.speaker
             case _:
                 step, branch = (each.task, each.turn), 0
-        branches = stages[each.stage].setdefault(step, defaultdict(list))
-        branches[branch].append(Shape("call", said=each))
-    rows = {
-        stage: _row(Shape("burst", tuple(map(_row, branches.values()))) for branches in steps.values())
-        for stage, steps in stages.items()
-    }
-    first = Shape("burst", tuple(rows.pop(stage) for stage in FIRST if stage in rows))
-    return _row([first, *rows.values()])
-
-
-def _row(parts: Iterable[Shape]) -> Shape:
-    return Shape("row", tuple(parts))
-
-
-async def replay(run: Timed, host: str, base_url: str) -> float:
-    """Seconds that the host's bare agents take for a run's requests in its shape, their client's making included."""
-    asked = defaultdict[tuple[object, ...], list[tuple[str, str]]](list)
-    for place, request, _ in read_turns(run.folder / "journal.sqlite"):
-        key = place.stage, place.turn, place.speaker, place.task.split()[0]
-        asked[key].append((request["system"], shown(request)))
-
-    async def play(shape: Shape, ask: Ask) -> None:
-        if said := shape.said:
-            question = asked[said.stage, said.turn, said.speaker, said.task].pop(0)
-            for _ in range(said.usage.calls):
-                await ask(*question)
-        elif shape.kind == "burst":
-            await asyncio.gather(*(play(part, ask) for part in shape.parts))
-        else:
-            for part in shape.parts:
-                await play(part, ask)
-
-    began = time.perf_counter()
-    async with PLAIN[host](base_url) as ask:
-        await play(shape_of(run.said), ask)
-        return time.perf_counter() - began
+        stages[each.stage].setdefault(step, Counter[object]())[branch] += each.usage.calls
+    rows = {stage: sum(max(calls.values()) for calls in steps.values()) for stage, steps in stages.items()}
+    return max(rows.pop(stage, 0) for stage in FIRST) + sum(rows.values())

@@ -14,22 +14,10 @@ from bench.server import model_server, server_alone
 async def bench(size: Size) -> AsyncIterator[Figure]:
     with model_server(size.delay) as base_url, tempfile.TemporaryDirectory() as base:
         yield await server_alone(base_url, size)
-        for host in size.hosts:
-            yield await _host_alone(base_url, host, size, Path(base))
         for embedding in size.embeddings:
             for host in size.hosts:
                 async for figure in _of(base_url, host, embedding, size, Path(base)):
                     yield figure
-
-
-async def _host_alone(base_url: str, host: str, size: Size, base: Path) -> Figure:
-    """What the host's own agents take of it: as many plain calls one after the other as the chain is long."""
-    run = await timed(config_for(base_url, host, size), base)
-    calls = critical_path(run.said)
-    rounds = [await plain_cost(host, base_url, questions_of(run.folder)[:calls]) for _ in range(2)]
-    wall = min(cost.wall for cost in rounds) * calls
-    against = f"{calls} plain agent calls in a row"
-    return Figure(f"turns: {host} without us", wall, "s", calls * size.delay, against)
 
 
 async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) -> AsyncIterator[Figure]:

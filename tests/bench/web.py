@@ -1,7 +1,6 @@
-"""The web room with many visitors: the time of its pages, beside a bare page of the same framework; a long live page."""
+"""The web room with many visitors: the time of its pages, beside a bare page of the same framework; a long live page; raters."""
 
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -9,26 +8,30 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
 import httpx
 
 from bench.figures import Figure, Size
-from manyheads.core import Usage
-from manyheads.core.events import Said, Stage
-from manyheads.core.results import FORMAT
+from manyheads.core.events import Stage
+from support.arenas import arena
+from support.events import a_run, said
 from support.served import Served, served
 
 BARE = """
-import sys, uvicorn
+import asyncio, sys, uvicorn
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
-app = Starlette(routes=[Route("/", lambda request: HTMLResponse("x" * int(sys.argv[1])))])
-config = uvicorn.Config(app, port=0, log_level="warning", access_log=False)
-server = uvicorn.Server(config)
-import asyncio
+async def page(request):
+    if request.method == "POST":
+        await request.form()
+        return RedirectResponse("/", 303)
+    return HTMLResponse("x" * int(sys.argv[1]))
 async def main():
+    app = Starlette(routes=[Route("/", page, methods=["GET", "POST"])])
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
     task = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
@@ -38,6 +41,9 @@ asyncio.run(main())
 """
 PAGES = 10
 """Requests of each visitor."""
+ITEMS = 6
+"""Items that each rater answers."""
+CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
@@ -46,6 +52,9 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
         for number in range(size.runs * 5):
             _run(folder / f"20260101-{number:06}-virsci", 3)
         long = _run(folder / "20260102-000000-long", size.live_turns)
+        makers, cases = [f"maker {n}" for n in range(8)], [f"case {n}" for n in range(30)]
+        with arena(folder / "a", makers, cases) as made:
+            tokens = [made.invite(f"Rater {n}").token for n in range(size.visitors)]
         with served(folder) as room:
             begun = _megabytes(room.process.pid)
             async with httpx.AsyncClient(base_url=room.url, timeout=60) as owner:
@@ -73,35 +82,49 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             held = await _live(room, long, cookies, size.visitors)
             note = f"after {size.visitors} live pages of it"
             yield Figure("web: memory of the server", held, "MB", begun, "the idle server", "≤ +100 MB", note)
+            with _bare(1000) as bare:
+                for figure in await _voting(room.url, tokens, bare):
+                    yield figure
+
+
+async def _voting(url: str, tokens: list[str], bare: str) -> list[Figure]:
+    """Raters at once, each in a session of its own; each vote is on disk before the answer."""
+    pages, seconds = await _sessions(url, tokens)
+    bare_pages, bare_seconds = await _sessions(bare, [""] * len(tokens))
+    name, against = f"{len(tokens)} raters at once", "a bare page and form of the framework"
+    votes = ITEMS * len(tokens)
+    return [
+        Figure(f"voting: page time p95, {name}", _p95(pages), "ms", _p95(bare_pages), against, "≤ 1000"),
+        Figure(f"  votes a second, {name}", votes / seconds, "/s", votes / bare_seconds, against, "≥ 10"),
+    ]
+
+
+async def _sessions(url: str, tokens: list[str]) -> tuple[list[float], float]:
+    """Milliseconds of each page, and seconds of the whole; without a token, of the bare page."""
+    times, begun = list[float](), time.perf_counter()
+
+    async def session(token: str) -> None:
+        async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+            if token:
+                await client.get("/arena/enter", params={"token": token})
+            for _ in range(ITEMS):
+                path = (await client.get("/vote/next")).headers["location"] if token else "/"
+                began = time.perf_counter()
+                page = (await client.get(path)).text
+                times.append((time.perf_counter() - began) * 1000)
+                csrf = CSRF.search(page)
+                data = {"csrf": unescape(csrf[1]) if csrf else "", "q-overall": "left"}
+                assert (await client.post(path, data=data)).status_code == 303
+
+    await asyncio.gather(*map(session, tokens))
+    return times, time.perf_counter() - begun
 
 
 def _run(folder: Path, turns: int) -> Path:
-    folder.mkdir()
-    usage, text = Usage(input_tokens=900, output_tokens=200, calls=1), "A **sentence** about touch. " * 40
-    events = [Stage(stage="topic", title="Topic discussion", number=1, total=5)] + [
-        Said(
-            stage="topic",
-            turn=n,
-            speaker=f"Scientist{n % 8}",
-            task="discuss",
-            text=text,
-            data={},
-            model="m",
-            usage=usage,
-        )
-        for n in range(turns)
-    ]
-    lines = (json.dumps({"at": 0.0, **event.model_dump(mode="json")}) for event in events)
-    (folder / "config.yaml").write_text("system: virsci\n", encoding="utf-8")
-    (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    result = {
-        "format": FORMAT,
-        "system": "virsci",
-        "finished": True,
-        "result": {"title": f"Title of {folder.name}"},
-    }
-    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
-    return folder
+    text = "A **sentence** about touch. " * 40
+    stage = Stage(stage="topic", title="Topic discussion", number=1, total=5)
+    talk = (said(f"Scientist{n % 8}", text, n) for n in range(turns))
+    return a_run(folder, stage, *talk, finished=True, title=f"Title of {folder.name}")
 
 
 @contextmanager

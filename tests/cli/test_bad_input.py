@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.corpus.vectors import lock_folder
 from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
-from support.papers import papers, write_corpus
 
 
 @pytest.fixture
@@ -123,27 +121,6 @@ def test_a_key_that_is_refused(home: Path, llm: LLM) -> None:
     assert "export OPENAI_API_KEY=…" in said
     assert not (home / "run").exists()
     assert manyheads_command(*command, cwd=home).code == 0
-
-
-@pytest.mark.slow
-def test_corpora_that_do_not_fit(home: Path) -> None:
-    write_corpus(home / "few.jsonl", papers(12))
-    built = ("corpus", "build", "few.jsonl", "--bound", "2014", "--embedding", "lexical", "--out", "few")
-    assert manyheads_command(*built, cwd=home).code == 0
-    run = ("run", "virsci", "--set", "corpus=few")
-    small = manyheads_command(*run, "--set", "team.size=9", cwd=home).message
-    assert "team.size is 9, but the corpus has 7 scientists" in small
-    unlike = ("--set", "embedding=sentence-transformers/all-MiniLM-L6-v2")
-    other = manyheads_command(*run, *unlike, cwd=home).message
-    assert "built with lexical-hash-384" in other
-    assert "--set embedding=lexical-hash-384" in other
-    lock = lock_folder(home / "few" / "papers")
-    held = manyheads_command(*run, cwd=home).message
-    lock.release()
-    assert "papers is in use by another process" in held
-    write_corpus(home / "none.jsonl", [])
-    empty = ("corpus", "build", "none.jsonl", "--bound", "2014", "--embedding", "lexical")
-    assert "none.jsonl: empty" in manyheads_command(*empty, cwd=home).message
 
 
 @pytest.fixture

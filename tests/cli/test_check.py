@@ -66,20 +66,6 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert "set models.cheap.base_url" in found[3]
 
 
-def test_an_address_without_a_scheme_is_refused(tmp_path: Path) -> None:
-    bare = ("--model", "openai/test", "--set", "models.default.base_url=127.0.0.1:18190")
-    for command in ("check", "run"):
-        said = manyheads_command(command, "virsci", *bare, cwd=tmp_path).message
-        assert (
-            "models.default.base_url: must begin with http:// or https:// (given: '127.0.0.1:18190')" in said
-        )
-
-
-def test_a_config_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "my.yaml").write_text("hots: autogen\n")
-    assert "my.yaml: hots: no such key" in manyheads_command("check", "my.yaml", cwd=tmp_path).message
-
-
 def test_roles_are_listed(tmp_path: Path) -> None:
     listed = manyheads_command("roles", cwd=tmp_path)
     assert listed.code == 0
@@ -142,21 +128,15 @@ def test_help_and_mistyped_flags(tmp_path: Path) -> None:
     assert "--idea: empty" in swallowed.message
 
 
-def test_what_a_system_asks_of_its_config_is_said(tmp_path: Path) -> None:
-    checked = manyheads_command("check", "single", "--set", "ideas.references=0", cwd=tmp_path)
-    assert checked.code == 2
-    assert "WRONG  single: needs" in checked.out
-
-
 def test_sources_are_looked_at_where_a_run_looks_papers_up(tmp_path: Path) -> None:
-    flags = (
+    flags = [
         "--host",
         "agentscope",
         "--set",
         "embedding=lexical",
         "--set",
         "literature.cascade=[semantic_scholar]",
-    )
+    ]
     key = {"SEMANTIC_SCHOLAR_API_KEY": "schl\u00fcssel"}
     never = manyheads_command("check", "virsci", *flags, cwd=tmp_path, env=key)
     assert (never.code, "literature" in never.out) == (0, False)

@@ -1,6 +1,7 @@
 """`manyheads corpus build`, `info` and `formats`."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,10 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import manyheads
-from manyheads.base.errors import CorpusError, EmbeddingError, LiteratureError
+from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.meta import PRESETS, PUBLISHED
 from manyheads.engine.readiness import findings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.systems.loading import load
@@ -23,7 +23,7 @@ from manyheads.team.team import need_members
 from support.invoked import mistake
 from support.llm import LLM
 from support.papers import paper, papers, write_corpus
-from support.scholar import Scholar, Trouble, record
+from support.scholar import Scholar, record
 
 RUN = CliRunner()
 PLUGINS = str(Path(manyheads.__file__).parents[1])
@@ -71,16 +71,6 @@ def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
 
 
-COUNTED = ("past papers", "contemporary papers", "scientists")
-
-
-def counted(made: Result, key: str) -> int:
-    """The corpus's own number in a row."""
-    own = int(table(made)[key].partition(" ")[0].rstrip(";"))
-    assert own > 0
-    return own
-
-
 def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
@@ -90,33 +80,12 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "past citations ≥ 10" in made.stdout
-    rows, (past, contemporary, scientists) = table(made), (counted(made, key) for key in COUNTED)
-    assert rows["past papers"] == f"{past} (2010–2012); the paper: 85,217"
-    assert rows["contemporary papers"] == f"{contemporary} (2013–2014); the paper: 92,980"
-    assert rows["scientists"] == f"{scientists}; the paper: 156"
+    rows = table(made)
+    assert re.fullmatch(r"[1-9]\d* \(2010–2012\); the paper: 85,217", rows["past papers"])
+    assert re.fullmatch(r"[1-9]\d* \(2013–2014\); the paper: 92,980", rows["contemporary papers"])
+    assert re.fullmatch(r"[1-9]\d*; the paper: 156", rows["scientists"])
     assert rows["embedding; the paper"] == "mixedbread-ai/mxbai-embed-large-v1"
     assert table(RUN.invoke(app, ["info", "out"])) == rows
-    free = RUN.invoke(
-        app,
-        ["build", str(source), "--bound", "2013", "--embedding", "lexical", "--out", "free"],
-    )
-    assert "the paper" not in free.stdout
-
-
-def test_the_papers_counts_are_those_of_appendix_c() -> None:
-    assert PUBLISHED.keys() == PRESETS.keys()
-    totals = {name: counts["past"] + counts["contemporary"] for name, counts in PUBLISHED.items()}
-    assert totals == {"aminer-cs": 178_197, "oag-3.1": 201_131}
-    assert [counts["scientists"] for counts in PUBLISHED.values()] == [156, 3_169]
-
-
-def test_mistakes_reach_the_caller_as_user_errors(tmp_path: Path) -> None:
-    source = write_corpus(tmp_path / "mine.jsonl", papers(8))
-    assert isinstance(RUN.invoke(app, ["build", str(source)]).exception, CorpusError)
-    assert isinstance(RUN.invoke(app, ["info", str(source)]).exception, CorpusError)
-    lonely = RUN.invoke(app, ["build", str(source), "--bound", "2014", "--vectors", "v.npy"])
-    assert lonely.exit_code == 2
-    assert "--ids" in lonely.stderr
 
 
 @pytest.mark.parametrize("command", [("build", "mine.jsonl", "--bound", "2014"), ("info", "sample")])
@@ -134,22 +103,14 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
 @pytest.mark.parametrize(
     ("flags", "said", "hint"),
     [
-        (
-            ("--bound", "2014", "--min-contemporary-citations", "9999"),
-            "no contemporary papers (from 2014 on) left: 80 papers read; contemporary citations ≥ 9999 removed",
-            "loosen the filter that removed the most",
-        ),
-        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
-        (
-            ("--bound", "2014", "--min-past-citations", "9999"),
-            "no past papers (before 2014) left: 80 papers read; past citations ≥ 9999 removed",
-            "loosen the filter that removed the most",
-        ),
+        ("--bound 2014 --min-contemporary-citations 9999", "(from 2014 on) left: 80 papers read; contemporary citations ≥ 9999", "loosen"),
+        ("--bound 1990", "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
+        ("--bound 2014 --min-past-citations 9999", "(before 2014) left: 80 papers read; past citations ≥ 9999", "loosen"),
     ],
 )  # fmt: skip
-def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: tuple[str, ...], said: str, hint: str) -> None:
+def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: str, said: str, hint: str) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(80))
-    refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags]))
+    refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags.split()]))
     assert said in refused.message
     assert hint in str(refused.hint)
 
@@ -227,14 +188,6 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
 
 
-@pytest.mark.slow
-def test_several_sources_make_one_corpus(tmp_path: Path) -> None:
-    write_corpus(tmp_path / "more.jsonl", [*papers(60), {**papers(1)[0], "id": "new"}])
-    told = table(build(str(bibtex(tmp_path / "my.bib")), "more.jsonl", "--name", "both"))
-    assert told["papers read"] == "121"
-    assert told["rejected: id"] == "60"
-
-
 def test_columns_and_a_forced_format(tmp_path: Path) -> None:
     lines = (
         f"{one['title']}\t{one['abstract']}\t{'|'.join(one['authors'])}\t{one['year']}" for one in papers(60)
@@ -294,12 +247,6 @@ def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None
     assert "run the same command again" in said
 
 
-@pytest.mark.slow
-def test_the_offline_model_is_named_for_what_it_is(tmp_path: Path) -> None:
-    made = build(str(bibtex(tmp_path / "my.bib")), "--interests", "model", "--model", "offline")
-    assert "no language model" in table(made)["interests by"]
-
-
 @pytest.mark.parametrize(
     "flags", [("--interests", "model"), ("--model", "offline"), ("--interests", "guess"), ("--limit", "0")]
 )
@@ -327,22 +274,6 @@ def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
         "2013-01-01:2013-12-31",
         "2014-01-01:2014-12-31",
     ]
-
-
-def test_a_search_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    with Scholar() as scholar:
-        scholar.troubles.append(Trouble("status", status=403))
-        where = ("--set", f"literature.endpoints.semantic_scholar={scholar.url}")
-        refused = mistake(build("s2:on", "--start", "2013", "--end", "2014", *where))
-    assert isinstance(refused, LiteratureError)
-    assert not list(tmp_path.glob("corpora/*"))
-
-
-def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_path: Path) -> None:
-    refused = mistake(build(str(bibtex(tmp_path / "my.bib")), "--min-past-citations", "1"))
-    assert "no past papers (before 2014) left: 60 papers read" in refused.message
-    assert "citation" in refused.message
-    assert refused.hint
 
 
 @pytest.mark.slow

@@ -51,14 +51,6 @@ def test_a_model_needs_no_key_to_be_estimated(home: Path) -> None:
     assert data["total"]["calls"] == 3
 
 
-def test_many_texts_are_estimated_together(home: Path) -> None:
-    one = estimate("review", "owls.md", cwd=home)
-    two = estimate("review", "owls.md", "bats.md", "--repeats", "6", cwd=home)
-    assert (two["runs"], two["total"]["calls"]) == (2, 12)
-    assert two["total"]["input_tokens"] == pytest.approx(4 * one["total"]["input_tokens"], rel=0.05)
-    assert one["total"]["cost"] is None
-
-
 def test_the_figures_hold_for_a_model_that_says_as_much(home: Path, llm: LLM) -> None:
     """What is read, form and system prompt included, is near to what a server is sent."""
     figures = estimate("review", "owls.md", cwd=home)["total"]
@@ -88,14 +80,6 @@ def test_a_budget_of_one_text_is_its_runs(home: Path, llm: LLM) -> None:
     assert (more.code, llm.calls) == (0, 3)
 
 
-def test_a_budget_of_a_run(home: Path, llm: LLM) -> None:
-    command = ("run", "conference-review", "--subject", "owls.md", "--budget", "calls=1", *served_by(llm))
-    assert "budget.calls is 1" in manyheads_command(*command, cwd=home).message
-    assert llm.calls == 1
-    unpriced = manyheads_command("run", "single", "--budget", "money=1", *served_by(llm), cwd=home)
-    assert "models.default has no price" in unpriced.message
-
-
 class Terminal(io.StringIO):
     """A person at a terminal who types what it holds."""
 
@@ -119,13 +103,9 @@ def at_a_terminal(
 
 def expensive(home: Path, *sets: str) -> RunConfig:
     subject = f"inputs.subject={home / 'owls.md'}"
-    named = (
-        "models.default.provider=openai",
-        "models.default.name=o1",
-        "models.default.base_url=http://h/v1",
-    )
-    price = "models.default.price={input: 300, output: 600, currency: EUR}"
-    return load(["conference-review"], [*named, price, subject, *sets])
+    price = "price: {input: 300, output: 600, currency: EUR}"
+    model = f"models.default={{provider: openai, name: o1, base_url: 'http://h/v1', {price}}}"
+    return load(["conference-review"], [model, subject, *sets])
 
 
 def test_an_expensive_run_is_asked_for_at_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,25 +138,15 @@ async def test_an_estimate_in_a_hurry_counts_what_it_has_seen(home: Path) -> Non
 
 
 def test_a_suite_is_estimated(home: Path) -> None:
-    suite = write_suite(
-        home,
-        "forms",
-        configs=["conference-review"],
-        grid={"repeats": [1, 3]},
-        set={},
-        measures=["usage.calls"],
-        plot=None,
-    )
-    command = (
-        "eval",
-        suite,
-        "--estimate",
-        "--model",
-        "openai/gpt-4o",
-        "--set",
-        f"subject={home / 'owls.md'}",
-    )
-    done = manyheads_command(*command, cwd=home)
+    keys = {
+        "configs": ["conference-review"],
+        "grid": {"repeats": [1, 3]},
+        "set": {},
+        "measures": ["usage.calls"],
+    }
+    suite = write_suite(home, "forms", **keys, plot=None)
+    flags = ("--estimate", "--model", "openai/gpt-4o", "--set", f"subject={home / 'owls.md'}")
+    done = manyheads_command("eval", suite, *flags, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert "of 4 runs" in done.out
     assert re.search(r"total\s+│\s+8 │", done.out)

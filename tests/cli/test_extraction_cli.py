@@ -4,20 +4,16 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from manyheads.base.errors import CorpusError
-from manyheads.base.files import CHECKSUMS, FileLock
-from manyheads.base.papers import Paper
-from manyheads.corpus.database import LiteratureDatabase
+from manyheads.base.files import FileLock
 from manyheads.corpus.digest import LOCK, open_database
-from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
-from manyheads.corpus.graph import GRAPH, Extraction, Text
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.graph import GRAPH, Extraction
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.phrases import LexicalEmbedder
+from manyheads.corpus.retrieval import LiteratureDatabase
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault
@@ -95,29 +91,6 @@ def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
     assert told.code == 0
     assert "cannot be read here" in told.out
     assert GRAPH in extract(corpus).message
-
-
-@pytest.mark.parametrize(
-    ("flags", "source"),
-    [((), "abstract"), pytest.param(("--vectors", "texts"), "texts", marks=pytest.mark.slow)],
-)
-def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: str) -> None:
-    extract(corpus, *flags)
-    with Ecosystem.open(corpus) as ecosystem:
-        assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
-
-
-@pytest.mark.slow
-def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpus: Path) -> None:
-    extract(corpus)
-    made = records(corpus)
-    for source in ("texts", "abstract"):
-        told = extract(corpus, "--vectors", source)
-        assert f"{COUNT} earlier records switched to --vectors {source}" in told.out
-        assert "switched" not in extract(corpus, "--vectors", source).out
-        with Ecosystem.open(corpus) as ecosystem:
-            assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
-        assert records(corpus) == made
 
 
 @pytest.mark.slow
@@ -220,64 +193,12 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     assert llm.calls == calls + 1
 
 
-@pytest.mark.slow
-def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: LLM) -> None:
-    extract(corpus, *served_by(llm))
-    new = Paper(id="new", title="Late pears", abstract="Pears ripen late. We present shade.", year=2012)
-    with KnowledgeBank.open(corpus, LexicalEmbedder()) as bank:
-        bank.add([new], period="past")
-    (corpus / CHECKSUMS).unlink(missing_ok=True)  # it has changed since it was built
-    assert (
-        f"1 papers extracted by openai/test; {COUNT} already had such a record"
-        in extract(corpus, *served_by(llm)).out
-    )
-    assert asked(llm)["Late pears"] == 1
-    assert llm.calls == COUNT + 1
-
-
-@pytest.mark.slow
-def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
-    with Ecosystem.open(corpus) as ecosystem:
-        text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
-        LiteratureDatabase.of(ecosystem).graph.add_texts({"p7": text})
-    assert extract(corpus, *served_by(llm)).code == 0
-    made = records(corpus)
-    assert Counter(one.basis for one in made.values()) == {"abstract": COUNT - 1, "full text": 1}
-    assert made["p7"].detailed_ideas
-    [request] = [each for each in llm.requests if each.title == "FullExtract"]
-    assert "gel of $2$ mm" in request.text
-    extract(corpus, "--extractor", "lexical")
-    assert {one.basis for one in records(corpus).values()} == {"abstract"}
-
-
-@pytest.mark.slow
-def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> None:
-    lines: list[str] = []
-
-    def need(nth: int) -> int:
-        with Ecosystem.open(corpus) as ecosystem:
-            return open_database(ecosystem, lines.append).about().records
-
-    with ThreadPoolExecutor(4) as pool:
-        assert [*pool.map(need, range(4))] == [COUNT] * 4
-    assert len(lines) == 1
-
-
-@pytest.mark.slow
-def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:
-    made = extract(corpus, "--extractor", "model")
-    assert made.code == 0, made.err
-    assert "by the offline model (no language model)" in made.out
-    assert {one.made_by for one in records(corpus).values()} == {"offline/offline"}
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         (("--model", "openai/m"), "OPENAI_API_KEY"),
         (("--extractor", "lexical", "--model", "openai/m"), "--extractor"),
         (("--extractor", "guess"), "'lexical', 'model'"),
-        (("--vectors", "guess"), "'texts', 'abstract'"),
         (("--config", "nowhere.yaml"), "nowhere.yaml"),
         (("--model", "offline", "--extractor", "model", "--budget", "money=1"), "has no price"),
         (("--budget", "cals=1"), "--budget calls=1000"),
@@ -289,10 +210,6 @@ def test_mistakes(corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[st
     assert refused.code == 2
     assert said in refused.err
     assert "Traceback" not in refused.err
-
-
-def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
-    assert "no such corpus" in manyheads_command("corpus", "extract", "nowhere", cwd=tmp_path).message
 
 
 def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> None:
@@ -320,10 +237,3 @@ def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: 
         open_database(ecosystem, lines.append)
     assert len(lines) == 1
     assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
-
-
-@pytest.mark.slow
-def test_a_database_that_cannot_be_written_is_said_so(corpus: Path) -> None:
-    (corpus / LOCK).mkdir()
-    with Ecosystem.open(corpus) as ecosystem, pytest.raises(CorpusError, match="cannot be written"):
-        open_database(ecosystem)

@@ -20,15 +20,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_a_file_is_no_run_folder(home: Path) -> None:
-    said = manyheads_command(*RUN, "file", cwd=home).message
-    assert "file: a file, not a folder" in said
-    assert "name another --out" in said
-    beneath = manyheads_command(*RUN, "file/run", cwd=home).message
-    assert "choose another folder: --out FOLDER" in beneath
-    assert "room" not in beneath
-
-
 @pytest.mark.slow
 def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
     assert manyheads_command("prompts", "export", "mine", cwd=home).code == 0
@@ -56,9 +47,3 @@ def test_a_journal_that_is_damaged(home: Path) -> None:
     assert "start a new run, or restore it from a copy, then: manyheads resume broken" in said
     assert "disk" not in said
     assert len(said.splitlines()) == 2
-
-
-def test_an_empty_topic_is_no_topic_discussion(home: Path) -> None:
-    said = manyheads_command("run", "virsci", "--topic", " ", cwd=home).message
-    assert "--topic: empty" in said
-    assert "leave it out" in said

@@ -9,14 +9,10 @@ from typer.testing import CliRunner, Result
 
 from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.cli import app
-from manyheads.core.texts import Subject
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
-from manyheads.measures.scores import scores as scores_of
-from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
 from support.records import read_lines
@@ -78,35 +74,6 @@ def test_several_texts_have_a_mean_with_its_interval(corpus: Path) -> None:
     }
     assert rows["mean of 4"] == f"{mean.mean:.3f}"
     assert (rows["95% interval: from"], rows["95% interval: to"]) == (f"{mean.low:.3f}", f"{mean.high:.3f}")
-
-
-def test_what_was_measured_can_be_measured_again(corpus: Path) -> None:
-    [one] = scores(
-        measure("idea.txt", "--corpus", corpus, "--json", "--neighbours", "3", "--normalise", "none")
-    )
-    opened = MeasuringCorpus.open(corpus)
-    how = {"neighbours": one["neighbours"], "normalise": one["normalise"]}
-    [again] = scores_of(opened, [Subject("idea.txt", "", TEXT)], **how)
-    assert (one["hd"], one["cd"]) == (again.hd, again.cd)
-    assert (one["corpus"], one["fingerprint"]) == (opened.meta.name, opened.meta.fingerprint)
-    assert (one["embedding"], one["search"], len(one["sha256"])) == ("lexical-hash-384", "exact", 64)
-    assert [paper["id"] for paper in one["past"]] == [paper.id for paper in again.past]
-
-
-def test_neighbours_are_named_on_request(corpus: Path) -> None:
-    [one] = scores(measure("idea.txt", "--corpus", corpus, "--json"))
-    shown = measure("idea.txt", "--corpus", corpus, "--show-neighbours").stdout
-    for paper in (*one["past"], *one["contemporary"]):
-        assert paper["title"] in shown
-    assert one["past"][0]["title"] not in measure("idea.txt", "--corpus", corpus).stdout
-
-
-def test_an_approximate_search_says_so(corpus: Path) -> None:
-    done = measure("idea.txt", "--corpus", corpus, "--search", "approximate")
-    assert "approximate search" in done.stdout
-    assert "warning: approximate search" in done.stderr
-    [one] = scores(measure("idea.txt", "--corpus", corpus, "--search", "approximate", "--json"))
-    assert one["search"] == "approximate"
 
 
 def run_folder(path: Path, corpus: str, abstract: dict[str, str] | None) -> Path:
@@ -185,12 +152,11 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     plain = measure(*given)
     assert re.search(r"published\.json: .*itself.*: p10; .*--exclude", plain.stderr)
     assert scores(plain)[0]["past"][0] | {"distance": 0} == scores(plain)[0]["past"][0]
-    for search in ("exact", "approximate"):
-        left_out = measure(*given, "--exclude", "p10", "--search", search)
-        [one] = scores(left_out)
-        assert "itself" not in left_out.stderr
-        assert (one["excluded"], one["itself"]) == (["p10"], [])
-        assert one["hd"] > scores(plain)[0]["hd"]
+    left_out = measure(*given, "--exclude", "p10")
+    [one] = scores(left_out)
+    assert "itself" not in left_out.stderr
+    assert (one["excluded"], one["itself"]) == (["p10"], [])
+    assert one["hd"] > scores(plain)[0]["hd"]
     [one] = scores(measure(*given, "--exclude-same-title"))
     assert one["excluded"] == ["p10"]
     source = write_corpus(here / "without.jsonl", [each for each in papers(80) if each["id"] != "p10"])
@@ -198,11 +164,3 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     [never] = scores(measure("published.json", "--corpus", "without", "--json"))
     for name in ("hd", "cd", "ci", "on", "past", "contemporary"):
         assert one[name] == never[name], name
-
-
-def test_as_users_run_it(here: Path, corpus: Path) -> None:
-    done = manyheads_command("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["name"] == "idea"
-    refused = manyheads_command("measure", "nowhere.txt", "--corpus", corpus, cwd=here)
-    assert "nowhere.txt" in refused.message

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from manyheads.base.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
+from manyheads.base.errors import ConfigError, LiteratureError, MeasureError, UserError
 from manyheads.cli import app
-from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.results import idea
 from support.results import write as write_result
@@ -105,22 +104,6 @@ def test_the_table_holds_what_there_is(scholar: Scholar) -> None:
     assert len(scholar.requests) == 1, "the second time it is on disk"
 
 
-def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> None:
-    texts = [" ".join(TEXT.split()[:words]) for words in (2, 3, 5, 7)]
-    lines = [{"title": "Tactile grasping", "abstract": text} for text in texts]
-    Path("many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ratings = [f"R1,many.jsonl:{number},{number * 2}" for number in (1, 2, 3, 4)]
-    Path("ratings.csv").write_text("\n".join(["rater,id,novelty", *ratings]))
-    done = measure("many.jsonl", *asking(scholar), "--normalise", "none", "--out", "m.jsonl")
-    assert done.exit_code == 0, done.output
-    by_cd = RUN.invoke(app, ["arena", "agreement", "ratings.csv", "--scores", "m.jsonl", "--by", "cd"])
-    assert by_cd.exit_code == 0, (by_cd.output, by_cd.exception)
-    assert "cd against novelty, n = 4" in by_cd.stdout
-    by_on = mistake(RUN.invoke(app, ["arena", "agreement", "ratings.csv", "--scores", "m.jsonl"]))
-    assert isinstance(by_on, RatingError)
-    assert "on is None, not a number: no HD" in by_on.message
-
-
 @pytest.mark.slow
 def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
     few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
@@ -169,13 +152,3 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
         done = RUN.invoke(app, ["measure", *given])
         assert done.exit_code == 2
         assert said in done.stderr
-
-
-def test_as_users_run_it(scholar: Scholar, here: Path) -> None:
-    given = ("measure", "run", "--against", "services", "--retrieve", "6", "--json")
-    done = manyheads_command(*given, cwd=here)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["retrieval"]["found"] == 6
-    again = manyheads_command(*given, cwd=here)
-    assert again.out == done.out
-    assert "(from disk)" in again.err

@@ -60,54 +60,13 @@ def test_papers_of_one_name_and_strange_kinds_are_refused(tmp_path: Path) -> Non
 PEOPLE = "paper,rater,score\nfootsteps,A,8\nfootsteps,B,7\nerrata,A,5\nerrata,B,6\nkiln,A,3\nkiln,B,4\n"
 
 
-def test_scores_of_a_table_beside_peoples(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\nfootsteps,9\nerrata,6\n")
-    done = manyheads_command(
-        "arena",
-        "agreement",
-        "people.csv",
-        "--scores",
-        "scores.csv",
-        "--by",
-        "overall",
-        "--threshold",
-        "6",
-        cwd=tmp_path,
-    )
-    assert done.code == 0, done.err
-    assert "3 texts, 2 raters, ratings per text: 2" in done.out
-    assert "Spearman ρ          1.00 (" in done.out
-    data = manyheads_command(
-        "arena",
-        "agreement",
-        "people.csv",
-        "--scores",
-        "scores.csv",
-        "--by",
-        "overall",
-        "--json",
-        cwd=tmp_path,
-    )
-    assert json.loads(data.out)["calibration"]["scores"]["figures"]["auroc"] is None
-    (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\n")
-    few = manyheads_command(
-        "arena", "agreement", "people.csv", "--scores", "scores.csv", "--by", "overall", cwd=tmp_path
-    )
-    assert "footsteps: a rating, but no score" in few.message
-
-
 async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Path) -> None:
     scores = {"footsteps": 7, "errata": 6, "kiln": 4}
     for name, score in scores.items():
         llm.answers["overall"] = score
-        sets = (
-            "system=mamorx",
-            "mamorx.maker=plain",
-            "mamorx.form=neurips",
-            f"inputs.paper={PAPERS / f'{name}.json'}",
-        )
-        played = await play(config_for(llm, *sets), tmp_path / name, llm)
+        sets = ("system=mamorx", "mamorx.maker=plain", "mamorx.form=neurips")
+        paper = f"inputs.paper={PAPERS / f'{name}.json'}"
+        played = await play(config_for(llm, *sets, paper), tmp_path / name, llm)
         assert played.result["review"]["scores"]["overall"] == score
     (tmp_path / "people.csv").write_text(PEOPLE)
     runs = [part for name in scores for part in ("--scores", name)]

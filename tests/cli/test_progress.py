@@ -2,27 +2,15 @@
 
 import io
 import json
-import os
-import pty
 import re
-import select
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from rich.console import Console
 
-import manyheads
-from manyheads.asking.forms import shipped_forms
-from manyheads.asking.replies import ReplyModel, Summary
 from manyheads.cli.options import resumable
-from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
+from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -37,10 +25,6 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
-from manyheads.systems.baselines.replies import Reflection
-from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
-from manyheads.systems.rebuttal.replies import Condensed, Rethought
-from manyheads.systems.virsci.replies import Decision, Revision
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -64,7 +48,7 @@ STORY: list[AnyEvent] = [
 
 
 def test_a_judge_who_gives_no_ranking_is_not_thinking_any_more() -> None:
-    at = Standing()
+    at = RunStatus()
     at.note(Asked(stage="ranking", turn=1, speaker="Judge1", task="rank"), 1.0)
     at.note(Asked(stage="ranking", turn=1, speaker="Judge2", task="rank"), 1.0)
     at.note(Judged(stage="ranking", turn=1, subject="Judge1", outcome="gives no ranking"), 2.0)
@@ -86,12 +70,6 @@ def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) ->
             show(event)
     out, err = capsys.readouterr()
     assert (out, err) == ("", "warning: the first reply was not valid\n")
-
-
-def test_auto_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with run_progress() as show:
-        show(STORY[0])
-    assert capsys.readouterr() == ("", "")
 
 
 def test_the_last_line_after_an_interrupt_stays(
@@ -117,23 +95,13 @@ def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_counts_where_a_run_stands() -> None:
-    standing = Standing()
+    standing = RunStatus()
     for second, event in enumerate(STORY[:9]):
         standing.note(event, float(second))
     assert (standing.stage, standing.number, standing.total, standing.turn) == ("Topic discussion", 2, 5, 3)
     assert standing.thinking == {"Scientist4": [5.0]}
     assert standing.usage == USAGE
     standing.note(STORY[-1], 20.0)
-    assert standing.thinking == {}
-
-
-def test_one_speaker_may_be_asked_twice_at_once() -> None:
-    standing = Standing()
-    asked, said = STORY[6], STORY[7]
-    for second, event in enumerate((asked, asked, said)):
-        standing.note(event, float(second))
-    assert standing.thinking == {"Scientist9": [1.0]}
-    standing.note(said, 3.0)
     assert standing.thinking == {}
 
 
@@ -155,20 +123,6 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
         assert expected in text, expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "verb"),
-    [
-        (ConferenceReview, "reviews"), (IdeaRating, "rates"), (Summary, "sums up"), (Reflection, "rethinks"),
-        (Revision, "rewrites"), (Rethought, "rethinks"), (Condensed, "condenses"), (Decision, "says"),
-    ],
-)  # fmt: skip
-def test_a_reply_brings_its_verb(kind: type[ReplyModel], verb: str) -> None:
-    said = Said(
-        stage="review", speaker="Reviewer1", task="review", verb=shipped_forms().prompts.verb(kind.model_construct()), text="A", data={}, model="m", usage=USAGE
-    )  # fmt: skip
-    assert f"Reviewer1 {verb}" in str(line_of(said))
-
-
 def test_a_ranking_is_told_by_what_comes_of_it() -> None:
     """In its judge's words the ideas have the numbers of their places."""
     common = {"stage": "ranking", "speaker": "Judge1", "text": "A", "model": "m", "usage": USAGE}
@@ -182,117 +136,11 @@ def test_a_ranking_is_told_by_what_comes_of_it() -> None:
     assert str(line_of(judged)) == "  Judge1 ranks the target 2 of 4  B"
 
 
-def scrolled(stage: AnyEvent, *events: AnyEvent, turns: int) -> tuple[str, str]:
-    """What has scrolled by after some events of a stage of so many turns, and the view below it."""
-    console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
-    progress = LiveView(console, Clock())
-    for event in (stage.model_copy(update={"turns": turns}), *events):
-        progress.show(event)
-    text = console.export_text()
-    console.print(progress._view())
-    return text, console.export_text()
-
-
-def asked(stage: str, turn: int, speaker: str) -> Asked:
-    return Asked(stage=stage, turn=turn, speaker=speaker, task=stage)
-
-
-def test_turns_are_counted_and_parted() -> None:
-    words = [
-        event
-        for turn in (1, 2, 3)
-        for event in (asked("topic", turn, "Scientist9"), STORY[7].model_copy(update={"turn": turn}))
-    ]
-    text, view = scrolled(STORY[4], *words, turns=2)
-    assert [line.strip() for line in text.splitlines() if line.strip()] == [
-        "2/5 Topic discussion",
-        "── turn 1 of 2 ──",
-        "Scientist9 says  Forget by use.",
-        "── turn 2 of 2 ──",
-        "Scientist9 says  Forget by use.",
-        "── turn 3 ──",
-        "Scientist9 says  Forget by use.",
-    ]
-    assert "2/5 Topic discussion  turn 3\n" in view
-    assert "──" not in scrolled(STORY[4], *words[:2], turns=1)[0]
-
-
-def test_turns_held_at_once_are_told_at_once() -> None:
-    stage = Stage(stage="novelty", title="Novelty assessment", number=4, total=5)
-    questions = [asked("novelty", turn, name) for turn in (1, 2) for name in ("Scientist4", "Scientist9")]
-    text, view = scrolled(stage, *questions, STORY[9], turns=2)
-    assert "── turns 1 to 2 of 2 ──" in text
-    assert text.count("──") == 2
-    assert "Scientist4 ×2 0 s, Scientist9 ×2 0 s thinking" in view
-
-
-def test_lines_are_concise() -> None:
-    lines = [str(line) for event in STORY if (line := line_of(event, 40))]
-    assert "  Scientist88 advises Scientist9 on  Wh…" in lines
-    assert "  Scientist4 votes for idea 2  Overlaps…" in lines
-    assert all(len(line.strip("\n")) <= 40 for line in lines[:-1])
-
-
 @pytest.mark.parametrize(
     "text", ["a\x1b[2Jb", "a\rb", "a\n\tb", "a\x9bb", "a\u202eb", "a\ud83db", "a \x07 b"]
 )
 def test_a_reply_cannot_command_the_terminal(text: str) -> None:
     assert re.fullmatch(r"a ?(\[2J)?b", plain(text))
-
-
-SCRIPT = """
-import time
-from manyheads.cli.progress import run_progress
-from manyheads.core.events import Asked, Stage
-with run_progress() as show:
-    show(Stage(stage="topic", title="Topic discussion", number=2, total=5))
-    show(Asked(stage="topic", turn=1, speaker="Scientist4", task="topic"))
-    time.sleep(30)
-"""
-
-
-@pytest.fixture
-def terminal() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """A process on a terminal of its own, in the middle of a run."""
-    ours, theirs = pty.openpty()
-    path = str(Path(manyheads.__file__).parents[1])
-    env = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": path}
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=env,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    yield ours, process
-    process.kill()
-    process.wait()
-    os.close(ours)
-
-
-def shown(ours: int, until: str, seconds: float = 20.0) -> str:
-    """What the terminal was sent, up to a text."""
-    text, end = "", time.monotonic() + seconds
-    while until not in text and time.monotonic() < end:
-        if select.select([ours], [], [], 0.2)[0]:
-            try:
-                text += os.read(ours, 65536).decode(errors="replace")
-            except OSError:
-                break
-    return text
-
-
-@pytest.mark.slow
-def test_ctrl_c_gives_the_terminal_back(terminal: tuple[int, subprocess.Popen[bytes]]) -> None:
-    ours, process = terminal
-    before = shown(ours, "thinking")
-    assert "Topic discussion" in before
-    assert "\x1b[?25l" in before
-    process.send_signal(signal.SIGINT)
-    assert "\x1b[?25h" in shown(ours, "KeyboardInterrupt")
-    assert process.wait(10) != 0
 
 
 def searched(outcome: Any, hits: int = 0, **more: Any) -> Searched:
@@ -317,12 +165,3 @@ def searched(outcome: Any, hits: int = 0, **more: Any) -> Searched:
 )
 def test_a_look_up_is_told_with_what_came_of_it(event: Searched, line: str) -> None:
     assert str(line_of(event)) == line
-
-
-def test_stages_that_are_held_again_are_counted_as_they_stand() -> None:
-    again = Stage(stage="idea", title="Idea generation, again", number=3, total=6)
-    said = STORY[7].model_copy(update={"stage": "idea"})
-    text, view = scrolled(again, asked("idea", 3, "Scientist9"), said, turns=2)
-    assert "3/6 Idea generation, again" in text
-    assert "── turn 3 ──" in text
-    assert "3/6 Idea generation, again  turn 3\n" in view

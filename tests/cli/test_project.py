@@ -15,8 +15,7 @@ import pytest
 from golden.runs import FOLDERS
 from manyheads.base.errors import ConfigError
 from manyheads.cli.project import read_keys
-from support.command import manyheads_command, manyheads_process
-from support.packages import write_pack
+from support.command import manyheads_command
 
 KINDS = ("configs", "systems", "suites", "corpora", "runs", "roles")
 
@@ -61,11 +60,6 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     assert again.out.startswith(".: 0 files written")
 
 
-def test_a_file_is_no_folder_to_begin_in(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert "name another folder" in manyheads_command("init", "file", cwd=tmp_path).message
-
-
 @pytest.mark.slow
 def test_a_run_of_its_config_and_one_on_its_papers(project: Path) -> None:
     small = ("--quiet", "--set", "embedding=lexical", "--set", "turns=1")
@@ -81,17 +75,6 @@ def test_a_run_of_its_config_and_one_on_its_papers(project: Path) -> None:
 
 def cells(notebook: dict[str, Any], kind: str) -> list[str]:
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == kind]
-
-
-def test_the_notebook_is_one(project: Path) -> None:
-    notebook = json.loads((project / "notebook.ipynb").read_text(encoding="utf-8"))
-    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
-    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
-    for cell in notebook["cells"]:
-        own = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set[str]()
-        assert set(cell) == {"cell_type", "id", "metadata", "source"} | own
-        assert not cell.get("outputs")
-    assert any("await manyheads.run(" in code for code in cells(notebook, "code"))
 
 
 @pytest.mark.slow
@@ -139,13 +122,6 @@ def test_a_list_has_what_the_users_folders_bring(tmp_path: Path) -> None:
     listed = manyheads_command("list", "configs", "--path", "theirs", cwd=tmp_path).out
     [line] = [line for line in listed.splitlines() if line.startswith("small ")]
     assert line.split(maxsplit=1)[1] == "A small one"
-
-
-@pytest.mark.slow
-def test_a_list_has_what_packs_bring(tmp_path: Path) -> None:
-    card = "name: taster\ndescription: Tastes.\ntasks: {}\n"
-    site = write_pack(tmp_path / "site", "lemon", {"roles/taster.yaml": card})
-    assert "taster" in manyheads_process("list", "roles", cwd=tmp_path, env={"PYTHONPATH": str(site)}).out
 
 
 # `.env`.

@@ -98,13 +98,6 @@ def agreement(home: Path) -> dict[str, Any]:
     return json.loads(done.out)
 
 
-def test_people_see_what_the_judge_saw(home: Path, llm: LLM) -> None:
-    judged = {text for request in llm.requests for text in shown(request)}
-    assert len(judged) == 4
-    for name in ("sheet-1.csv", "sheet-2.csv"):
-        assert {row["text"] for row in cells(home / name)} == judged
-
-
 def test_a_rater_who_ranks_as_the_judge_does_agrees_and_one_who_turns_it_round_does_not(home: Path) -> None:
     """The judge's S is 1/3, as is R1's; R2 turns novelty round, so that S is 2/3 and D(S) 0 and 1/3."""
     assert result_of(home / "novelty")["s"] == pytest.approx(1 / 3)
@@ -131,7 +124,3 @@ def test_figures_to_read(home: Path) -> None:
         r"  novelty-\w+: S of the judge 0\.33, of R1 0\.33, R2 0\.67; D\(S\) 0\.17",
     ):
         assert re.search(f"^{line}$", done.out, re.MULTILINE), (line, done.out)
-
-
-def test_a_folder_that_is_no_ranking_is_refused(home: Path) -> None:
-    assert "nowhere" in manyheads_command("arena", "add", "a", "nowhere", cwd=home).message

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.engine.journal import read_turns
-from support.command import kill, manyheads_command, outcome_of, result_of, served_by
-from support.hosts import HOSTS
-from support.llm import LLM
+from support.command import manyheads_command, result_of
 
 BIB = """\
 @article{owls, title={Owls at night}, author={Ada, A.}, year={2015}, abstract={Owls hunt by ear.}}
@@ -35,28 +32,6 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
     assert again.code == 0, again.err
     assert result_of(home / "on")["rounds"][0]["idea"]["title"] == result["idea"]["title"]
     assert result_of(home / "on")["abstract"]["text"] in " ".join(again.out.split())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
-def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
-    flags = ("--host", host, "--background", "papers.bib", "--set", "rebuttal.max_iters=4")
-    with LLM(answers={"improved": True}, delay=0.1) as llm:
-        whole = manyheads_command("run", "rebuttal", *flags, *served_by(llm), "--out", "whole", cwd=home)
-        assert whole.code == 0, whole.err
-        asked = llm.calls
-        killed = ("run", "rebuttal", *flags, *served_by(llm), "--out", "killed")
-        kill(*killed, llm=llm, calls=asked + 7, cwd=home)
-        kept = len(list(read_turns(home / "killed" / "journal.sqlite")))
-        assert kept >= 5
-        before, elsewhere = llm.calls, home / "elsewhere"
-        elsewhere.mkdir()
-        resumed = manyheads_command("resume", home / "killed", cwd=elsewhere)
-        assert resumed.code == 0, resumed.err
-        assert llm.calls - before == asked - kept
-    told = [outcome_of(home / name) for name in ("whole", "killed")]
-    assert told[0].pop("usage")["calls"] == told[1].pop("usage")["calls"]
-    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(

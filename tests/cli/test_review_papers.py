@@ -77,13 +77,6 @@ def test_a_paper_goes_to_the_committee_and_an_abstract_to_the_conference(home: P
     ] == [3]
 
 
-def test_abstracts_go_on_a_form_of_papers_where_it_is_named(home: Path) -> None:
-    lines = [json.dumps({"title": f"Idea {n}", "abstract": f"We plan with {n} owls."}) for n in (1, 2)]
-    (home / "ideas.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    told = estimated("ideas.jsonl", "--form", "outline", *SHORT, cwd=home)
-    assert (told["runs"], told["stages"][0]["stage"], told["stages"][0]["calls"]) == (2, "Plan", 2)
-
-
 def test_the_estimate_looks_up_as_much_as_a_run_at_most(home: Path) -> None:
     """No source can be reached from a test: all papers come from the shelf."""
     told = estimated("paper.md", *ALONE[2:], "--set", "mamorx.novelty.papers=4", cwd=home)
@@ -163,12 +156,8 @@ def test_what_a_review_took_is_told_over_many(home: Path, pointed: LLM) -> None:
     command = ("review", "paper.md", "other.md", "--form", "neurips", *SHORT, *served_by(pointed))
     done = manyheads_command(*command, cwd=home)
     assert done.code == 0
-    tables = unescape(done.out)
-    assert "Rating" in tables
-    assert "Readers agree" in tables
-    rows = {line.split("│")[1].strip(): line for line in tables.splitlines() if line.count("│") == 7}
-    results = [result_of(folder) for folder in (home / "runs").glob("*/")]
-    tokens = [each["usage"]["input_tokens"] for each in results]
-    assert f"{sum(tokens) / 2:,.0f}" in rows["tokens in"]
-    assert f"{max(tokens):,}" in rows["tokens in"]
-    assert {"calls", "tokens out", "seconds"} <= rows.keys()
+    shown = unescape(done.out)
+    assert "Rating" in shown
+    assert "Readers agree" in shown
+    tokens = [result_of(folder)["usage"]["input_tokens"] for folder in (home / "runs").glob("*/")]
+    assert f"tokens in {sum(tokens) / 2:,.0f}" in shown

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.engine.journal import read_turns
-from support.command import kill, manyheads_command, result_of, served_by
-from support.hosts import HOSTS
-from support.llm import LLM
+from support.command import manyheads_command, result_of
 
 FEW = ("--set", "embedding=lexical", "--set", "scipip.ideas=5", "--set", "scipip.papers=4", "--quiet")
 BACKGROUND = "Robots grasp cups by what a camera sees of them, and it sees the front alone."
@@ -61,21 +58,6 @@ def test_its_idea_goes_on(home: Path, command: tuple[str, ...]) -> None:
     assert done.code == 0, done.err
 
 
-def test_its_abstract_is_a_background_too(home: Path) -> None:
-    done = manyheads_command("run", "scipip", *FEW, "--background", "run", "--out", "again", cwd=home)
-    assert done.code == 0, done.err
-    assert result_of(home / "again")["background"]["text"].endswith(
-        result_of(home / "run")["abstract"]["text"]
-    )
-
-
-def test_a_word_will_do_and_a_warning_says_what_to_expect(tmp_path: Path) -> None:
-    done = manyheads_command("run", "scipip", *FEW, "--background", "robots", "--out", "run", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "one word" in done.err
-    assert result_of(tmp_path / "run")["background"] == {"source": "", "text": "robots"}
-
-
 @pytest.mark.parametrize(("flags", "said"), [
     (("--background", "missing.md"), "missing.md: no such file"),
     (("--background", "empty.md"), "empty.md: contains no text"),
@@ -92,22 +74,3 @@ def test_a_mistake_is_said_in_one_message(tmp_path: Path, flags: tuple[str, ...]
     done = manyheads_command("run", "scipip", *flags, "--out", "run", cwd=tmp_path)
     assert said in done.message
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
-def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, host: str) -> None:
-    flags = ("--host", host, "--background", BACKGROUND, *FEW)
-    with LLM(delay=0.1) as llm:
-        whole = manyheads_command("run", "scipip", *flags, *served_by(llm), "--out", "whole", cwd=tmp_path)
-        assert whole.code == 0, whole.err
-        asked = llm.calls
-        killed = ("run", "scipip", *flags, *served_by(llm), "--out", "killed")
-        kill(*killed, llm=llm, calls=asked + 8, cwd=tmp_path)
-        kept = len(list(read_turns(tmp_path / "killed" / "journal.sqlite")))
-        before = llm.calls
-        resumed = manyheads_command("resume", tmp_path / "killed", cwd=tmp_path)
-        assert resumed.code == 0, resumed.err
-        assert llm.calls - before == asked - kept
-    one, other = (result_of(tmp_path / name) for name in ("whole", "killed"))
-    assert (one["ideas"], one["final"]) == (other["ideas"], other["final"])

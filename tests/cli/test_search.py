@@ -70,14 +70,6 @@ def test_an_id_is_shown_whole_and_no_text_of_a_service_commands_the_terminal(tmp
     assert not {"\x1b", "\u202e"} & set(shown.out + told.err)
 
 
-def test_what_a_flag_says_stays_one_value(tmp_path: Path) -> None:
-    with Scholar() as scholar:
-        strange = search(tmp_path, scholar, "--before", "20'15", "--source", "semantic_scholar")
-        unknown = search(tmp_path, scholar, "--source", "local]")
-    assert 'literature.before: "20\'15" is not a date' in strange.message
-    assert "literature.cascade.0" in unknown.message
-
-
 # The literature database of a corpus.
 
 

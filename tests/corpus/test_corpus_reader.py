@@ -105,15 +105,6 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     assert rejects.summary().endswith("and 27 more")
 
 
-def test_a_numeric_id_is_a_text_and_a_count_below_0_unknown(tmp_path: Path) -> None:
-    [one], rejects = read(write_corpus(tmp_path / "papers.jsonl", [paper(id=17, citations=-1)]))
-    assert (one.id, one.citations, rejects.total) == ("17", None, 0)
-
-
-def test_a_null_abstract_is_an_absent_one(tmp_path: Path) -> None:
-    assert read(write_corpus(tmp_path / "papers.jsonl", [paper(abstract=None)]))[0][0].abstract == ""
-
-
 WRONG_FILES = {
     "nothing.jsonl": (b"\n\n", "contains no line"),
     "table.csv": (b"id,title\n1,x\n" * 2000, "are not papers: line 1, json"),
@@ -168,9 +159,11 @@ def test_every_line_is_a_paper_or_a_reject(
 
 
 def test_citations_that_are_not_given_are_not_known_rather_than_none(tmp_path: Path) -> None:
-    records = [paper(1, citations=...), paper(2, citations=None), paper(3, citations=0)]
+    records = [paper(1, citations=...), paper(2, citations=None, abstract=None), paper(3, citations=0)]
+    records.append(paper(id=17, citations=-1))
     found, rejects = read(write_corpus(tmp_path / "papers.jsonl", records))
-    assert [one.citations for one in found] == [None, None, 0]
+    assert [one.citations for one in found] == [None, None, 0, None]
+    assert (found[1].abstract, found[3].id) == ("", "17")
     assert rejects.total == 0
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.meta import PRESETS, BuildOptions
+from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.corpus.selection import Selection, period_of, select
 from support.papers import paper, papers
@@ -41,16 +41,6 @@ def test_paper_filters_apply_to_their_own_period() -> None:
         "past citations ≥ 10": 1,
         "contemporary citations ≥ 5": 1,
     }
-
-
-def test_authors_are_counted_once_a_paper_and_over_past_papers_only() -> None:
-    records = [
-        paper(1, authors=["A", "A", "B"]), paper(2, authors=["A", "C"]),
-        paper(3, authors=["B", "C"], year=2015), paper(4, authors=["A"], year=2015),
-    ]  # fmt: skip
-    assert selected(records, min_papers=2).authors == ["A"]
-    assert selected(records, min_coauthors=2).authors == ["A"]
-    assert selected(records).authors == ["A", "B", "C"]
 
 
 def test_at_most_so_many_scientists_keeps_those_with_the_most_papers() -> None:
@@ -116,12 +106,6 @@ def test_every_paper_is_kept_or_counted_by_one_filter(
     chosen = selected(papers(200, seed=seed), **limits)
     kept = sum(years.total() for years in chosen.spool.years.values())
     assert kept + chosen.removed.total() == chosen.read == 200
-
-
-def test_presets_are_the_papers_and_can_be_overridden() -> None:
-    aminer = BuildOptions.of("aminer-cs", min_papers=5)
-    assert aminer.min_papers == 5
-    assert {BuildOptions.of(name).min_coauthors for name in PRESETS} == {50}
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import JsonLines, RawPaper, Rejects
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.selection import Spool, select
 from support.corpora import copied
-from support.papers import NAMES, REAL_DATA, paper, papers, write_corpus
+from support.papers import NAMES, paper, papers, write_corpus
 
 OPTIONS = BuildOptions(bound=2014)
-CORA = REAL_DATA / "cora-citations"
 
 
 def read(folder: Path, *records: dict[str, Any]) -> tuple[list[RawPaper], Rejects]:
@@ -99,20 +96,6 @@ def test_a_text_of_the_wrong_shape_is_counted_and_named(
 def test_a_text_that_is_not_given_spoils_nothing(tmp_path: Path, sections: object) -> None:
     [found], _ = read(tmp_path, paper(sections=sections, introduction=None, core_references=7))
     assert (found.introduction, found.method, found.core_references) == ("", "", ())
-
-
-VALUE = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("id", "title", "text", "citations")), inner),
-    max_leaves=8,
-)  # fmt: skip
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from(("sections", "references", "core_references", "introduction")), VALUE))
-def test_whatever_a_line_holds_is_a_paper_or_counted(tmp_path: Path, changes: dict[str, Any]) -> None:
-    found, rejects = read(tmp_path, paper(1), paper(2), paper(3, **changes))
-    assert len(found) + rejects.total == 3
 
 
 # Building.
@@ -198,19 +181,6 @@ def test_texts_are_masked_as_abstracts_are(tmp_path: Path) -> None:
     for file in (path for path in corpus.rglob("*") if path.is_file() and path.name != "names.json"):
         content = file.read_bytes().rstrip(b"\0")
         assert not [name for name in NAMES if name.encode() in content], file
-
-
-@pytest.mark.slow
-def test_a_corpus_without_references_says_nothing_of_them(tmp_path: Path) -> None:
-    corpus = build(tmp_path, papers(20))
-    counts = read_meta(corpus).counts
-    assert (counts.with_references, counts.citations_within, counts.full_texts) == (0, 0, 0)
-    assert (
-        not {"with references", "citations within", "with full text"} & dict(read_meta(corpus).rows()).keys()
-    )
-    with Graph(corpus / GRAPH) as graph:
-        assert graph.counts() == (20, 0, 0, 0, 0, 0)
-        assert not graph.citations(["p1"])
 
 
 @pytest.mark.slow
@@ -327,30 +297,3 @@ def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> 
 
     peaks = [min(peak(count) for _ in range(2)) for count in (40, 400)]
     assert peaks[1] < 2 * peaks[0]
-
-
-@pytest.mark.skipif(not CORA.is_dir(), reason="needs cora-citations")
-@pytest.mark.slow
-def test_a_citation_graph_of_line_numbers(tmp_path: Path) -> None:
-    texts = (CORA / "cane_cora_text.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-    edges = [line.split() for line in (CORA / "cane_cora_citations.txt").read_text().splitlines()]
-    cites: dict[str, list[str]] = {}
-    for citing, other in edges:
-        cites.setdefault(citing, []).append(other)
-    corpus = build(
-        tmp_path,
-        [
-            paper(
-                n,
-                id=str(n),
-                title=text[:80] or "?",
-                abstract=text or "?",
-                year=2013 + n % 2,
-                references=cites.get(str(n)),
-            )
-            for n, text in enumerate(texts)
-        ],
-    )
-    planted = {(citing, other) for citing, other in edges if citing != other}
-    assert {(one, other) for one, each in cited(corpus, *cites).items() for other in each.all} == planted
-    assert read_meta(corpus).counts.citations_within == len(planted)

@@ -53,13 +53,6 @@ def test_a_new_record_takes_the_place_of_the_old_one(graph: Graph) -> None:
     assert graph.recipes() == {"one": 1, "two": 1}
 
 
-def test_a_record_of_no_paper_is_refused_with_all_beside_it(graph: Graph) -> None:
-    graph.add_papers([("a", 2014)])
-    with pytest.raises(CorpusError, match="'x'"):
-        graph.add_extractions([record("a", "robot arms"), record("x")])
-    assert graph.missing() == ["a"]
-
-
 def counting(graph: Graph) -> set[tuple[str, str]]:
     """The citations that count for co-citation, by id."""
     ids = dict(graph.each("SELECT number, id FROM paper"))
@@ -108,12 +101,12 @@ def test_in_portions_is_as_at_once(
     extractions = [record(paper, *names, recipe=recipe) for paper, names, recipe in made]
     folder = tmp_path_factory.mktemp("graph")
     with Graph(folder / "once") as once, Graph(folder / "portions") as portions:
-        once.add_papers((paper, 2000) for paper in IDS)
+        for each in (once, portions):
+            each.add_papers((paper, 2000) for paper in IDS)
         once.add_citations(citations)
         once.add_extractions(extractions)
-        for start in range(0, len(order), portion):  # a paper's own citations come with it
+        for start in range(0, len(order), portion):
             now = order[start : start + portion]
-            portions.add_papers((paper, 2000) for paper in now)
             portions.add_citations({paper: citations[paper] for paper in now if paper in citations})
         for start in range(0, len(extractions), portion):
             portions.add_extractions(extractions[start : start + portion])
@@ -130,14 +123,6 @@ def test_in_portions_is_as_at_once(
             for other in {*core} - {paper} or {*every} - {paper}
         }
         assert counting(once) == counting(portions) == counted
-
-
-def test_a_graph_lasts(tmp_path: Path) -> None:
-    with Graph(tmp_path / "graph.sqlite") as graph:
-        graph.add_papers([("a", 2014)])
-        graph.add_extractions([record("a", "robot arms")])
-    with Graph(tmp_path / "graph.sqlite") as graph:
-        assert [one.paper for one in graph.extractions()] == ["a"]
 
 
 def test_a_file_that_is_no_graph(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.papers import Paper, Scientist
-from manyheads.corpus.ecosystem import Collection, Item, KnowledgeBank, paper_text
+from manyheads.corpus.ecosystem import Collection, KnowledgeBank
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import MEMORY, Filter
 from support.embedding import PrecomputedEmbedder
@@ -82,17 +80,8 @@ async def test_fields_and_ids_narrow_a_search(bank: KnowledgeBank) -> None:
     assert (bank.count(where={"period": "past"}), bank.count()) == (8, 12)
 
 
-async def test_nothing_asked_nothing_found(bank: KnowledgeBank) -> None:
-    assert await bank.search([], k=5) == []
-
-
 def test_papers_come_back_by_id(bank: KnowledgeBank) -> None:
     assert bank.get(["p5", "nobody", "p1"]) == {"p5": PAPERS[5], "p1": PAPERS[1]}
-
-
-def test_the_abstract_is_embedded_or_else_the_title() -> None:
-    assert paper_text(PAPERS[0]) == PAPERS[0].abstract
-    assert paper_text(PAPERS[0].model_copy(update={"abstract": " \n"})) == PAPERS[0].title
 
 
 async def test_it_is_kept_in_a_folder(tmp_path: Path) -> None:
@@ -151,7 +140,7 @@ def test_precomputed_vectors_need_no_model() -> None:
 async def test_another_kind_of_thing_can_be_kept_beside_it(tmp_path: Path) -> None:
     people = [Scientist(name=f"Scientist{n}", interests=(topic,), papers=n) for n, topic in enumerate(TOPICS)]
     with Collection.create(tmp_path, LexicalEmbedder(), name="authors") as authors:
-        authors.put(Item(one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
+        authors.put((one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
         [found] = await authors.find(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
         assert Scientist.model_validate(found[0].payload) == people[1]
         assert {record.id for record in authors.store.scroll()} == {one.name for one in people}
@@ -172,35 +161,3 @@ async def test_a_search_leaves_the_event_loop_free() -> None:
         ticks += 1
     assert ticks > 5
     assert await searching == [[]]
-
-
-PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-ANY_PAPER = st.builds(
-    Paper,
-    id=PLAIN,
-    title=PLAIN,
-    abstract=PLAIN,
-    year=st.integers(1900, 2100),
-    citations=st.integers(0, 10**6),
-    authors=st.lists(PLAIN, max_size=3).map(tuple),
-    venue=st.none() | PLAIN,
-    keywords=st.lists(PLAIN, max_size=3).map(tuple),
-    affiliations=st.lists(PLAIN, max_size=2).map(tuple),
-)
-
-
-def test_any_paper_comes_back_as_it_was(tmp_path: Path) -> None:
-    held: set[str] = set()
-    with KnowledgeBank.create(tmp_path / "bank", LexicalEmbedder(16)) as bank:  # a bank each takes a second
-
-        @settings(max_examples=15)
-        @given(papers=st.lists(ANY_PAPER, max_size=5, unique_by=lambda one: one.id))
-        def comes_back(papers: list[Paper]) -> None:
-            bank.add(papers)
-            held.update(one.id for one in papers)
-            assert bank.get([one.id for one in papers]) == {one.id: one for one in papers}
-            found = bank.store.query(np.eye(1, 16, dtype=np.float32), k=len(held) + 1)
-            assert sorted(hit.id for hit in found[0]) == sorted(held)
-
-        comes_back()
-    assert held

@@ -15,8 +15,8 @@ import pytest
 from manyheads.base.errors import EmbeddingError
 from manyheads.corpus import minilm
 from manyheads.corpus.ecosystem import Collection
-from manyheads.corpus.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.corpus.vectors import INT8, MINILM, Embedder, QueryEmbedder, unread
+from manyheads.corpus.embedding import from_folder, load_embedder
+from manyheads.corpus.vectors import INT8, MINILM, Embedder, unread
 from support.embedding import needs_minilm
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -51,33 +51,6 @@ def test_a_text_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     alone = np.vstack([embedder.embed([text]) for text in texts])
     assert (alone * embedder.embed(texts)).sum(axis=1).min() > 0.9999
     assert embedder.embed([]).shape == (0, 384)
-
-
-@needs_minilm
-def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
-    start = "word " * 254  # two tokens more mark beginning and end
-    cut, same, other = embedder.embed([start, start + "robots " * 200, "robots " + start])
-    assert cut @ same == pytest.approx(1, abs=1e-5)
-    assert cut @ other < 0.9999
-
-
-@needs_minilm
-def test_what_is_looked_up_is_read_to_its_end(embedder: Embedder) -> None:
-    start, ends = "robots grasp fragile objects " * 100, ("by touch", "a survey of medieval poetry " * 40)
-    assert (cut := embedder.embed([start + end for end in ends]))[0] @ cut[1] == pytest.approx(1)
-    vectors = QueryEmbedder(embedder).embed([start + end for end in ends])
-    assert vectors[0] @ vectors[1] < 0.95
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
-    short = "robots grasp fragile objects"
-    assert QueryEmbedder(embedder).embed([short])[0] == pytest.approx(embedder.embed([short])[0])
-
-
-@needs_minilm
-def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
-    embedder.embed(["load it"])
-    made = minilm.onnx_folder(tmp_path / "not looked at", cache=cache)
-    assert {file.name for file in made.iterdir()} >= {"model.onnx", "tokenizer.json", "tokenizer_config.json"}
-    assert [file.name for file in cache.iterdir() if file.is_dir()] == [made.name]
 
 
 @needs_minilm
@@ -201,14 +174,3 @@ def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_
     with pytest.raises(EmbeddingError, match="cannot be loaded") as caught:
         from_folder(folder).embed(["a text"])
     assert str(folder) in str(caught.value)
-
-
-@needs_minilm
-def test_it_is_held_once_a_process(embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
-    other = from_weights(minilm.package_folder())
-    assert isinstance(embedder, OnnxEmbedder)
-    assert isinstance(other, OnnxEmbedder)
-    [first], [again] = embedder.embed(["robust retrieval"]), other.embed(["robust retrieval"])
-    assert other._load() is embedder._load()
-    np.testing.assert_array_equal(first, again)

@@ -76,10 +76,6 @@ def test_interests_are_no_parts_of_each_other_and_alike_on_every_run() -> None:
         assert not any(one != other and one in other for one in phrases for other in phrases)
 
 
-def test_texts_of_stop_words_give_no_interests() -> None:
-    assert interests(["the of and", "we are"], {"a": [0, 1]}, 8) == {"a": ()}
-
-
 @pytest.mark.parametrize(
     ("text", "phrase", "parts"),
     [
@@ -110,14 +106,6 @@ def test_a_name_in_the_text_is_masked_and_a_part_of_a_word_is_not() -> None:
 def test_a_name_is_masked_in_the_order_of_texts_too() -> None:
     masker = Masker({"Okafor, Ansel": "Scientist0"})
     assert masker.text("Ansel Okafor (Okafor, Ansel), Okafor") == "Scientist0 (Scientist0), Okafor"
-
-
-def test_authors_outside_s_are_left_out_of_a_paper() -> None:
-    masker = Masker({"Ansel Okafor": "Scientist0"})
-    [one] = raw(paper(abstract="As Ansel Okafor has shown.", keywords=["Ansel Okafor"]))
-    shown = masker.paper(masker.wording(one))
-    assert shown.authors == ("Scientist0",)
-    assert "Ansel" not in shown.model_dump_json()
 
 
 def test_a_name_is_masked_wherever_it_stands() -> None:

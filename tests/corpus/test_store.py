@@ -117,12 +117,11 @@ def test_what_is_found_is_exact(store: VectorStore) -> None:
     assert [[one.id for one in some] for some in found] == [[f"paper {n}" for n in some] for some in best]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", ["folder", MEMORY])
 def test_of_equals_the_first_by_id_are_found(place: str, tmp_path: Path) -> None:
     rows = np.repeat(vectors(2, seed=5), 30, axis=0)
     ids = [f"paper {n:02}" for n in range(60)]
-    for attempt in range(4):  # a folder's files come to lie otherwise each time
+    for attempt in range(2):  # a folder's files come to lie otherwise each time
         store = (
             EdgeStore.create(tmp_path / str(attempt), SCHEMA)
             if place == "folder"
@@ -181,14 +180,6 @@ def test_a_known_id_is_replaced(kind: str, tmp_path: Path) -> None:
     [[found]] = store.query(rows[1:], 5)
     assert (found.id, found.score, found.payload) == ("one", pytest.approx(1), {"year": 2002})
     store.close()
-
-
-def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
-    row = vectors(1, seed=5)
-    with_ties = EdgeStore.create(tmp_path / "bank", SCHEMA)
-    with_ties.upsert(["c", "a", "b"], np.repeat(row, 3, axis=0), [{}] * 3)
-    assert [one.id for one in with_ties.query(row, 3)[0]] == ["a", "b", "c"]
-    with_ties.close()
 
 
 def test_one_writer_or_many_readers(tmp_path: Path) -> None:
@@ -278,14 +269,10 @@ def test_a_killed_writer_loses_nothing_it_had_stored(tmp_path: Path, kills: tupl
         store.close()
 
 
-def test_a_folder_is_made_once(tmp_path: Path) -> None:
+def test_leftovers_of_a_build_that_never_began_are_no_hindrance(tmp_path: Path) -> None:
     EdgeStore.create(tmp_path / "bank", SCHEMA).close()
     with pytest.raises(CorpusError, match="already contains a bank"):
         EdgeStore.create(tmp_path / "bank", SCHEMA)
-
-
-def test_leftovers_of_a_build_that_never_began_are_no_hindrance(tmp_path: Path) -> None:
-    EdgeStore.create(tmp_path / "bank", SCHEMA).close()
     (tmp_path / "bank" / "meta.json").unlink()
     EdgeStore.create(tmp_path / "bank", SCHEMA).close()
 

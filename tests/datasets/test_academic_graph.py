@@ -12,7 +12,7 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawAuthor, RawPaper, Rejects
 from manyheads.datasets.networks import Years
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.datasets.opening import SourceOptions, open_corpus
 
 
 def paper(number: int, **changes: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def read(folder: Path, years: Years = (None, None)) -> tuple[dict[str, RawPaper]
     rejects = Rejects()
     return {
         one.id: one
-        for _, one in open_corpus(folder, Opening("semantic-scholar", years=years)).papers(rejects)
+        for _, one in open_corpus(folder, SourceOptions("semantic-scholar", years=years)).papers(rejects)
     }, rejects
 
 
@@ -96,7 +96,8 @@ def test_papers_tell_which_others_they_cite(tmp_path: Path) -> None:
     )
     rejects = Rejects()
     found = {
-        one.id: one.references for _, one in open_corpus(folder, Opening("semantic-scholar")).papers(rejects)
+        one.id: one.references
+        for _, one in open_corpus(folder, SourceOptions("semantic-scholar")).papers(rejects)
     }
     assert found == {"1": ("2",), "2": (), "3": ("1",)}
     [told] = map(str, rejects.first)
@@ -123,7 +124,9 @@ def test_authors_are_those_that_are_wanted(tmp_path: Path) -> None:
         {"authorid": "8", "name": "Al Cole", "affiliations": None, "papercount": 1, "citationcount": 2},
         {"authorid": "9", "name": "Al Cole", "papercount": "some"},
     )
-    graph = open_corpus(dump(tmp_path, papers=(), abstracts=(), authors=people), Opening("semantic-scholar"))
+    graph = open_corpus(
+        dump(tmp_path, papers=(), abstracts=(), authors=people), SourceOptions("semantic-scholar")
+    )
     assert graph.authors({"7", "9"}) == {
         "7": RawAuthor("7", "Jo Berg", ("Sea U",), papers=12, citations=40),
         "9": RawAuthor("9", "Al Cole"),
@@ -143,7 +146,7 @@ def test_papers_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     size, long = 2000, "pear " * 500
     texts = (abstract(number) | {"abstract": long} for number in reversed(range(size)))
     dump(tmp_path, papers=(paper(number, title=long) for number in range(size)), abstracts=texts)
-    reader = open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path))
+    reader = open_corpus(tmp_path, SourceOptions("semantic-scholar", scratch=tmp_path))
     tracemalloc.start()
     try:
         found = reader.papers(Rejects())

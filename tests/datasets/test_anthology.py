@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.corpus.records import Rejects
+from manyheads.datasets.opening import SourceOptions, open_corpus
 from manyheads.datasets.values import anthology_id
+from support.datasets import read_papers
 
 PAPER = """
     <paper id="{number}">
@@ -36,21 +37,16 @@ def xml(*papers: str, collection: str = "2021.fruit", volume: str = "long") -> s
     return VOLUME.format(collection=collection, volume=volume, papers="".join(papers))
 
 
-def read(path: Path) -> tuple[list[RawPaper], Rejects]:
-    rejects = Rejects()
-    return [one for _, one in open_corpus(path, Opening("anthology")).papers(rejects)], rejects
-
-
 def refused(path: Path) -> CorpusError:
     with pytest.raises(CorpusError) as told:
-        read(path)
+        read_papers(path, "anthology")
     return told.value
 
 
 def test_a_paper_is_read_with_all_its_fields(tmp_path: Path) -> None:
     path = tmp_path / "2021.fruit.xml"
     path.write_text(xml(PAPER.format(number=7)), encoding="utf-8")
-    [found], rejects = read(path)
+    [found], rejects = read_papers(path, "anthology")
     assert found.id == "2021.fruit-long.7"
     assert found.title == "Weighing Dutch pears with soft fingers"
     assert found.abstract == "Pears & apples, x_1 each."
@@ -83,7 +79,7 @@ def test_a_folder_is_read_file_by_file_and_rejects_name_theirs(tmp_path: Path) -
     (tmp_path / "b.xml").write_text(xml(PAPER.format(number=1), nameless), encoding="utf-8")
     (tmp_path / "a.xml.gz").write_bytes(gzip.compress(xml(PAPER.format(number=3)).encode()))
     (tmp_path / "notes.txt").write_text("no XML")
-    found, rejects = read(tmp_path)
+    found, rejects = read_papers(tmp_path, "anthology")
     assert [one.id for one in found] == ["2021.fruit-long.3", "2021.fruit-long.1"]
     [reject] = rejects.first
     assert str(reject).startswith("b.xml, paper 2, title: ")
@@ -128,7 +124,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def peak(path: Path, papers: int) -> int:
     """Bytes at most, while a file of so many papers is read."""
     path.write_text(xml(*(PAPER.format(number=number) for number in range(papers))), encoding="utf-8")
-    reader = open_corpus(path, Opening("anthology"))
+    reader = open_corpus(path, SourceOptions("anthology"))
     tracemalloc.start()
     try:
         assert sum(1 for _ in reader.papers(Rejects())) == papers

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Reading, format_of, formats
-from manyheads.datasets.opening import Opening, detect, open_corpus
+from manyheads.datasets.formats import FieldReader, format_of, formats
+from manyheads.datasets.opening import SourceOptions, detect, open_corpus
 from manyheads.datasets.values import FieldName, bibtex_names
 
-FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
+FILES = ("jsonl", "unarxive", "oag", "aminer", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
 PIECES = (
     "@article{a, title={Pears}, author={Jo Berg and}, year=2015}\n", "@string{x = ", "{", "}", "\\'", '"', "\\begin{array}",
     "title,abstract,authors,year\n", "Pears,About,\"Jo, Al\",2015\n", ";", "\t", "[", "\x00", "\x1b[31m", "é",
+    "#index 1\n#* Pears\n#@ Jo Berg\n#t 2015\n", "#%", '{"id": 1, "n_citation": 2, "authors": [{}]}\n', '{"paper_id": 3, "metadata": {',
     "<collection id='P18'>", "<volume id='1'>", "<paper id='1'>", "</paper>", "<title>Pears</title>", "</volume>", "&amp;",
     "<meta><year>2015</year></meta>", "<author><last>Berg</last></author>", "</collection>", "PAR1", "%PDF-1.7\n", "<TEI xmlns='http://www.tei-c.org/ns/1.0'>",
     "<text><body><div><head>1 Method</head><p>", "<ref type='bibr' target='#b0'/>", "</p></div></body></text></TEI>", "\r\n", "\r", "@", "#",
@@ -59,19 +60,7 @@ def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:
 def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     path, rejects = tmp_path / "some.file", Rejects()
     path.write_bytes(content)
-    outcome(lambda: [one for _, one in open_corpus(path, Opening(name)).papers(rejects)], rejects)
-
-
-@MANY
-@given(papers=CONTENT, abstracts=CONTENT)
-def test_dumps(tmp_path: Path, papers: bytes, abstracts: bytes) -> None:
-    (tmp_path / "papers").write_bytes(papers)
-    (tmp_path / "abstracts").write_bytes(abstracts)
-    rejects = Rejects()
-    outcome(
-        lambda: [one for _, one in open_corpus(tmp_path, Opening("semantic-scholar")).papers(rejects)],
-        rejects,
-    )
+    outcome(lambda: [one for _, one in open_corpus(path, SourceOptions(name)).papers(rejects)], rejects)
 
 
 @MANY
@@ -87,7 +76,7 @@ def test_dumps(tmp_path: Path, papers: bytes, abstracts: bytes) -> None:
 def test_rows_of_dumps(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     for part in ("papers", "abstracts"):
         (tmp_path / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rejects, reader = Rejects(), open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path))
+    rejects, reader = Rejects(), open_corpus(tmp_path, SourceOptions("semantic-scholar", scratch=tmp_path))
     outcome(lambda: [one for _, one in reader.papers(rejects)], rejects)
 
 
@@ -107,7 +96,7 @@ def test_cells(cells: list[object]) -> None:
     known: tuple[FieldName, ...] = (
         "title", "abstract", "authors", "year", "citations", "venue", "keywords", "author_ids",
     )  # fmt: skip
-    made = Reading(format_of("csv"), dict(zip(known, known, strict=True))).fields(
+    made = FieldReader(format_of("csv"), dict(zip(known, known, strict=True))).fields(
         dict(zip(known, cells, strict=True))
     )
     assert isinstance(made, tuple) or isinstance(made["title"], str)

@@ -7,8 +7,9 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.datasets.opening import SourceOptions, open_corpus
 from manyheads.datasets.values import bibtex_names
+from support.datasets import read_papers
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}
@@ -28,8 +29,7 @@ LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 
 def read(path: Path, text: str) -> tuple[list[RawPaper], Rejects]:
     path.write_text(text, encoding="utf-8")
-    rejects = Rejects()
-    return [one for _, one in open_corpus(path, Opening("bibtex")).papers(rejects)], rejects
+    return read_papers(path, "bibtex")
 
 
 def test_entries_are_read_as_people_read_them(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
     path = tmp_path / "old.bib"
     path.write_bytes("@misc{a, title={Früchte}, author={A B}, year=2015}\n".encode("latin-1") * 3)
     with pytest.raises(CorpusError) as told:
-        list(open_corpus(path, Opening("bibtex")).papers(Rejects()))
+        list(open_corpus(path, SourceOptions("bibtex")).papers(Rejects()))
     assert "3 of 3 records are not UTF-8" in told.value.message
     assert "iconv" in str(told.value.hint)
 

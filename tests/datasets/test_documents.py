@@ -11,11 +11,10 @@ from reportlab.platypus import PageBreak, Paragraph
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import GRAPH, Citations, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
-from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, detect, name_of, open_corpus
+from manyheads.datasets.opening import detect, name_of, open_corpus
 from manyheads.documents.draft import year_told
+from support.datasets import read_papers
 from support.papers import NAMES, REAL_DATA
 from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, raster, typeset
 
@@ -69,15 +68,12 @@ def pdf(path: Path, title: str, *cited: str, head: str = "") -> Path:
     return typeset(path, front, story, head=head)
 
 
-def read(path: Path, opening: Opening | None = None) -> tuple[list[RawPaper], Rejects]:
-    rejects = Rejects()
-    return [one for _, one in open_corpus(path, opening).papers(rejects)], rejects
-
-
 def test_a_tei_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> None:
     (tmp_path / "berg.grobid.tei.xml").write_text(tei(TITLES[0], *TITLES[1:], date="2019-03-04"))
     assert detect(tmp_path) == detect(tmp_path / "berg.grobid.tei.xml") == "tei"
-    [found], _ = read(tmp_path)
+    (tmp_path / "berg.pdf").write_bytes(b"%PDF-1.7 is not read beside its TEI")
+    [found], rejects = read_papers(tmp_path, "pdf")
+    assert not rejects.total
     assert (found.id, found.title, found.year, found.byline) == ("berg", TITLES[0], 2019, NAMES[:2])
     assert found.abstract == "We measure how salt in motion at sea comes about."
     assert (found.introduction, found.method) == ("We begin (0).", "We do (1).")
@@ -88,22 +84,12 @@ def test_a_tei_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> Non
 def test_a_pdf_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> None:
     path = pdf(tmp_path / "2018-berg.pdf", TITLES[0], TITLES[1], TITLES[2])
     assert detect(tmp_path) == detect(path) == "pdf"
-    [found], _ = read(tmp_path)
+    [found], _ = read_papers(tmp_path)
     assert (found.id, found.title, found.year, found.byline) == ("2018-berg", TITLES[0], 2018, NAMES[2:4])
     assert found.introduction.startswith("We begin with what is known")
     assert found.method.startswith("We do it.")
     assert [TITLES[1] in one for one in found.references] == [True, False]
     assert found.core_references == found.references[:1]
-
-
-@pytest.mark.slow
-def test_the_tei_of_a_pdf_is_read_in_its_place(tmp_path: Path) -> None:
-    pdf(tmp_path / "2018-a.pdf", TITLES[0], TITLES[1])
-    pdf(tmp_path / "2018-b.pdf", TITLES[1], TITLES[0])
-    (tmp_path / "2018-b.tei.xml").write_text(tei(TITLES[2]))
-    assert detect(tmp_path) == "pdf"
-    found, _ = read(tmp_path)
-    assert {one.id: one.title for one in found} == {"2018-a": TITLES[0], "2018-b": TITLES[2]}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +116,6 @@ def test_the_year_that_a_first_page_tells(text: str, year: int | None) -> None:
     ("name", "head", "year"),
     [
         ("2017-berg", "Published as a conference paper at ICLR 2021", 2017),
-        ("berg2017tides", "", 2017),
         ("1905.00001v2", "", 2019),
         ("2012.00001", "", 2020),
         ("berg", "Published as a conference paper at ICLR 2021", 2021),
@@ -141,13 +126,7 @@ def test_a_year_is_that_of_the_name_else_of_the_first_page(
     tmp_path: Path, name: str, head: str, year: int
 ) -> None:
     (tmp_path / f"{name}.tei.xml").write_text(tei(TITLES[0], head=head))
-    assert [one.year for one in read(tmp_path)[0]] == [year]
-
-
-@pytest.mark.slow
-def test_the_head_of_a_page_tells_the_year_of_a_pdf(tmp_path: Path) -> None:
-    pdf(tmp_path / "berg.pdf", TITLES[0], head="Under review as a conference paper at ICLR 2020")
-    assert [one.year for one in read(tmp_path)[0]] == [2020]
+    assert [one.year for one in read_papers(tmp_path)[0]] == [year]
 
 
 def test_what_stands_beside_the_documents_goes_before_what_they_say(tmp_path: Path) -> None:
@@ -159,7 +138,7 @@ def test_what_stands_beside_the_documents_goes_before_what_they_say(tmp_path: Pa
     (tmp_path / "my.bib").write_text(
         f"@article{{key, title={{{{{TITLES[2]}}}}}, author={{Lee, Kim}}, year=2017, journal={{Tides}}}}\n@article{{broken,\n"
     )
-    found = {one.id: one for one in read(tmp_path, Opening("tei"))[0]}
+    found = {one.id: one for one in read_papers(tmp_path, "tei")[0]}
     told = [(found[str(n)].title, found[str(n)].byline, found[str(n)].year) for n in range(4)]
     assert told == [
         (TITLES[0], NAMES[:2], 2015),
@@ -177,7 +156,7 @@ def test_a_document_that_cannot_be_read_is_rejected_with_its_reason(tmp_path: Pa
     (tmp_path / "broken.tei.xml").write_text("<TEI><a></TEI>")
     (tmp_path / "empty.tei.xml").write_text("")
     (tmp_path / "undated.tei.xml").write_text(tei("Of no year"))
-    found, rejects = read(tmp_path, Opening("tei"))
+    found, rejects = read_papers(tmp_path, "tei")
     assert len(found) == 4
     assert rejects.by_field == {"file": 2, "year": 1}
     broken, empty, undated = rejects.first
@@ -213,12 +192,12 @@ def test_a_pdf_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path: Pa
     pdf(tmp_path / "2018-a.pdf", TITLES[0])
     for name in ("2019-b.pdf", "2019-c.pdf", "2019-d.pdf"):
         (tmp_path / name).write_bytes(b"%PDF-1.7\nnothing else")
-    found, rejects = read(tmp_path)
+    found, rejects = read_papers(tmp_path)
     assert [one.id for one in found] == ["2018-a"]
     assert [one.file for one in rejects.first] == ["2019-b.pdf", "2019-c.pdf", "2019-d.pdf"]
     (tmp_path / "2018-a.pdf").unlink()
     with pytest.raises(CorpusError) as told:
-        read(tmp_path)
+        read_papers(tmp_path)
     assert "2019-b.pdf" in str(told.value)
 
 
@@ -234,30 +213,15 @@ def test_a_folder_of_documents_is_told_from_other_datasets(tmp_path: Path) -> No
     assert [name_of(one) for one in ("x/berg.tei.xml", "x/berg.pdf")] == ["berg", "berg"]
 
 
-def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
-    (tmp_path / "papers").mkdir()
-    for number, title in enumerate(TITLES):
-        cited = TITLES[number - 1 :: -1] if number else ()
-        (tmp_path / "papers" / f"201{number}-{number}.tei.xml").write_text(tei(title, *cited))
-    reader = open_corpus(tmp_path / "papers")
-    build_corpus(reader, tmp_path / "corpus", BuildOptions(bound=2012), load_embedder("lexical")).close()
-    with Graph(tmp_path / "corpus" / GRAPH) as graph:
-        assert graph.citations(["2013-3"]) == {
-            "2013-3": Citations(("2010-0", "2011-1", "2012-2"), ("2011-1", "2012-2"))
-        }
-    counts = read_meta(tmp_path / "corpus").counts
-    assert (counts.full_texts, counts.with_references, counts.citations_within) == (4, 3, 6)
-
-
 @pytest.mark.skipif(not (REAL_DATA / "pdfs").is_dir(), reason="needs real papers")
 @pytest.mark.slow
 def test_real_papers_are_read() -> None:
-    found, rejects = read(REAL_DATA / "pdfs")
+    found, rejects = read_papers(REAL_DATA / "pdfs")
     assert rejects.total == 0
     assert {one.id: one.year for one in found} == {"automated-relational-metadata": 2020, "carpe-diem": 2020}
     for one in found:
         assert len(one.introduction) > 2000
         assert len(one.method) > 2000
         assert 0 < len(one.core_references) < len(one.references)
-    [grid], _ = read(REAL_DATA / "s2-hits", Opening("tei"))
+    [grid], _ = read_papers(REAL_DATA / "s2-hits", "tei")
     assert (grid.id, grid.title, grid.year) == ("subject", "LEARNING GRID CELLS BY PREDICTIVE CODING", 2025)

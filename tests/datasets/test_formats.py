@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.records import RawPaper, Reader, Rejects
+from manyheads.corpus.records import Rejects
 from manyheads.datasets.formats import format_examples, formats
-from manyheads.datasets.opening import (
-    Opening,
-    detect,
-    name_of,
-    open_corpus,
-    open_sources,
-)
+from manyheads.datasets.opening import SourceOptions, detect, name_of, open_corpus, open_sources
+from support.datasets import read_papers
 from support.papers import paper, write_corpus
 
 XML = '<?xml version="1.0"?>\n<collection id="2021.fruit"><volume id="1"><meta><year>2021</year></meta></volume></collection>'
@@ -100,38 +95,33 @@ def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: s
     with pytest.raises(CorpusError, match="no such file or folder"):
         detect(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="no such format"):
-        open_corpus(tmp_path, Opening("docx"))
-
-
-def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
-    rejects = Rejects()
-    return [one for _, one in reader.papers(rejects)], rejects
+        open_corpus(tmp_path, SourceOptions("docx"))
 
 
 def test_a_format_may_be_forced(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("T;A;W;Y\nPears;About.;Jo Berg;2015\n")
     columns = {"title": "T", "abstract": "A", "authors": "W", "year": "Y"}
-    [found], _ = read(open_corpus(path, Opening("csv", columns=columns)))
+    [found], _ = read_papers(open_corpus(path, SourceOptions("csv", columns=columns)))
     assert found.title == "Pears"
     with pytest.raises(CorpusError, match="bibtex has no columns"):
-        open_corpus(path, Opening("bibtex", columns=columns))
+        open_corpus(path, SourceOptions("bibtex", columns=columns))
 
 
 def test_a_preset_says_what_a_folder_holds(tmp_path: Path) -> None:
     (tmp_path / "papers.json").write_text(
         json.dumps({"id": "1", "title": "Pears", "authors": [], "year": 2015})
     )
-    [found], _ = read(open_sources([str(tmp_path)], Opening(preset="oag")))
+    [found], _ = read_papers(open_sources([str(tmp_path)], SourceOptions(preset="oag")))
     assert found.citations is None
 
 
 def test_several_sources_are_read_as_one_and_rejects_name_theirs(tmp_path: Path) -> None:
     write_corpus(tmp_path / "one.jsonl", [paper(1), "{cut", paper(2)])
     (tmp_path / "two.bib").write_text(BIB + "@misc{b, title={T}}\n" + BIB.replace("{a,", "{c,"))
-    reader = open_sources([str(tmp_path / "one.jsonl"), str(tmp_path / "two.bib")], Opening())
+    reader = open_sources([str(tmp_path / "one.jsonl"), str(tmp_path / "two.bib")], SourceOptions())
     assert reader.name == "one.jsonl + two.bib"
-    found, rejects = read(reader)
+    found, rejects = read_papers(reader)
     assert [one.id for one in found] == ["p1", "p2", "a", "c"]
     assert [str(reject).partition(":")[0] for reject in rejects.first] == [
         "one.jsonl, line 2, json",
@@ -144,7 +134,7 @@ def test_a_broken_source_is_not_carried_by_a_sound_one(tmp_path: Path) -> None:
     sound = write_corpus(tmp_path / "one.jsonl", [paper(number) for number in range(50)])
     broken = write_corpus(tmp_path / "two.jsonl", [paper(99), "{cut", "{cut"])
     with pytest.raises(CorpusError, match=r"2 of 3 lines are not papers: two\.jsonl, line 2"):
-        read(open_sources([str(sound), str(broken)], Opening()))
+        read_papers(open_sources([str(sound), str(broken)], SourceOptions()))
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,15 @@ import gzip
 import json
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.corpus.records import RawPaper
+from manyheads.datasets.opening import SourceOptions, open_corpus
+from support.datasets import read_papers
 
 
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -43,14 +41,9 @@ def content(*rows: dict[str, Any] | str) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def read(path: Path) -> tuple[list[RawPaper], Rejects]:
-    rejects = Rejects()
-    return [one for _, one in open_corpus(path, Opening("oag")).papers(rejects)], rejects
-
-
 def only(path: Path, record: dict[str, Any]) -> RawPaper:
     path.write_bytes(content(record))
-    [found], _ = read(path)
+    [found], _ = read_papers(path, "oag")
     return found
 
 
@@ -103,7 +96,7 @@ def test_a_broken_line_is_named_by_file_line_and_field(
 ) -> None:
     (tmp_path / "v3.1_oag_publication_1.json").write_bytes(content(row(1), row(2)))
     (tmp_path / "v3.1_oag_publication_2.json").write_bytes(content(row(3), bad))
-    found, rejects = read(tmp_path)
+    found, rejects = read_papers(tmp_path, "oag")
     assert [one.title for one in found] == ["Trial 1", "Trial 2", "Trial 3"]
     assert str(rejects.first[0]).startswith(f"v3.1_oag_publication_2.json, line 2, {field}: ")
 
@@ -116,14 +109,14 @@ def test_many_files_packed_or_not_are_read_in_the_order_of_their_numbers(tmp_pat
         archive.writestr("two.json", content("{", row(11)))
     (tmp_path / "v3.1_oag_author.json").write_bytes(content({"id": "a1", "name": "Ilka Ternes"}))
     (tmp_path / "v3.1_oag_venue.zip").write_bytes(b"not looked at")
-    found, rejects = read(tmp_path)
+    found, rejects = read_papers(tmp_path, "oag")
     assert [one.title for one in found] == ["Trial 1", "Trial 11", "Trial 2", "Trial 10"]
     assert str(rejects.first[0]).startswith("v3.1_oag_publication_1.zip/two.json, line 1, json: ")
 
 
 def test_the_dataset_knows_authors_by_id(tmp_path: Path) -> None:
     (tmp_path / "pub.json").write_bytes(content(row()))
-    assert open_corpus(tmp_path, Opening("oag")).authors({"a1"}) == {}
+    assert open_corpus(tmp_path, SourceOptions("oag")).authors({"a1"}) == {}
     older = {
         "id": "a2",
         "name": "R. Sund",
@@ -133,7 +126,7 @@ def test_the_dataset_knows_authors_by_id(tmp_path: Path) -> None:
     }
     lines = content({"id": "a1", "name": "Ilka Ternes", "org": "Basin Institute"}, "{", older, {"id": "a3"})
     (tmp_path / "v3.1_oag_author.json").write_bytes(lines)
-    known = open_corpus(tmp_path, Opening("oag")).authors({"a1", "a2"})
+    known = open_corpus(tmp_path, SourceOptions("oag")).authors({"a1", "a2"})
     assert set(known) == {"a1", "a2"}
     assert (known["a1"].name, known["a1"].affiliations) == ("Ilka Ternes", ("Basin Institute",))
     assert (known["a1"].interests, known["a1"].papers, known["a1"].coauthors) == (None, None, None)
@@ -169,43 +162,16 @@ WRONG: list[tuple[str, Damage, str]] = [
 def test_a_wrong_file_gets_one_clear_message(tmp_path: Path, name: str, damage: Damage, message: str) -> None:
     (tmp_path / name).write_bytes(damage(packed(tmp_path / "whole.zip")))
     with pytest.raises(CorpusError, match=message) as told:
-        read(tmp_path / name)
+        read_papers(tmp_path / name, "oag")
     assert name in str(told.value)
     assert told.value.hint
 
 
 def test_a_folder_without_publications_is_told(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no file of Open Academic Graph"):
-        read(tmp_path)
+        read_papers(tmp_path, "oag")
     (tmp_path / "v3.1_oag_author.json").write_bytes(content({"id": "a1"}))
     with pytest.raises(CorpusError, match="no publications"):
-        read(tmp_path)
+        read_papers(tmp_path, "oag")
     with pytest.raises(CorpusError, match="no such file"):
-        read(tmp_path / "none")
-
-
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*row(), "name", "raw"]), inner),
-    max_leaves=8,
-)  # fmt: skip
-LINES = st.one_of(
-    st.binary(max_size=40).map(lambda data: data.replace(b"\n", b" ")),
-    ANY.map(lambda value: json.dumps(value).encode()),
-    st.dictionaries(st.sampled_from(list(row())), ANY).map(lambda some: json.dumps(row() | some).encode()),
-)
-
-
-@given(lines=st.lists(LINES, max_size=8))
-def test_every_line_is_a_paper_or_a_reject(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    path = tmp_path_factory.mktemp("any") / "pub.json"
-    path.write_bytes(b"\n".join([b"{}", *lines]))
-    (path.parent / "author.json").write_bytes(path.read_bytes())
-    rejects, good = Rejects(), 0
-    with suppress(CorpusError):  # of mostly broken lines, after all have been read
-        for _ in open_corpus(path, Opening("oag")).papers(rejects):
-            good += 1
-    assert good + rejects.total == 1 + sum(1 for line in lines if line.strip())
-    open_corpus(path.parent, Opening("oag")).authors({"a1"})
+        read_papers(tmp_path / "none", "oag")

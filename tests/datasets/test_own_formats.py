@@ -8,7 +8,8 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.formats import formats
-from manyheads.datasets.opening import Opening, detect, open_corpus
+from manyheads.datasets.opening import detect
+from support.datasets import read_papers
 
 RIS = """
 about: RIS
@@ -76,8 +77,7 @@ fields: {id: '@key', title: title, abstract: abstract, authors: {each: author}, 
 
 def read(path: Path, written: str, name: str = "auto") -> tuple[list[RawPaper], Rejects]:
     path.write_text(written)
-    rejects = Rejects()
-    return [paper for _, paper in open_corpus(path, Opening(name)).papers(rejects)], rejects
+    return read_papers(path, name)
 
 
 def test_lines_with_tags(tmp_path: Path) -> None:

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.corpus.building import build_corpus
-from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.opening import open_corpus
-from support.papers import paper, papers, write_corpus
+from support.papers import paper
 
 AMINER = "#index 7\n#* Pears\n#@ Jo Berg\n#t 2015\n#% 3\n#% 12\n#! About pears.\n"
 OAG = {"id": "1", "title": "Pears", "authors": [{"id": "a", "name": "Jo"}], "year": 2015, "n_citation": 1}
@@ -34,6 +31,7 @@ JSON_VALUE = st.recursive(
         ("a.json", json.dumps(OAG | {"references": ["53a", "53b"]}), ("53a", "53b")),
         ("a.csv", CSV + '"Berg J. (2011) Salt; Cole A. (1999) Reservoirs; "', ("Berg J. (2011) Salt", "Cole A. (1999) Reservoirs")),
         ("a.csv", CSV + "\"['W1', 'W2']\"", ("W1", "W2")),
+        ("a.json", json.dumps([paper() | {"references": [{"paperId": "b7", "title": "Salt"}, {"paperId": None, "title": "Tides"}]}]), ("b7", "Tides")),
         ("a.csv", CSV, ()),
     ],
 )  # fmt: skip
@@ -43,31 +41,7 @@ def test_formats_tell_them(tmp_path: Path, name: str, content: str, expected: tu
     assert found.references == expected
 
 
-def test_parquet_tells_them(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    rows = [
-        paper() | {"references": [{"paperId": "b7", "title": "Salt"}, {"paperId": None, "title": "Tides"}]}
-    ]
-    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
-    [(_, found)] = open_corpus(tmp_path / "a.parquet").papers(Rejects())
-    assert found.references == ("b7", "Tides")
-
-
 @given(JSON_VALUE)
 def test_references_of_any_kind_never_spoil_a_paper(value: Any) -> None:
     found = RawPaper.model_validate(paper(references=value))
     assert RawPaper.model_validate(found.model_dump(by_alias=True)) == found
-
-
-@pytest.mark.slow
-def test_papers_and_scientists_are_the_same_with_and_without_them(tmp_path: Path) -> None:
-    bare = papers(40)
-    citing = [one | {"references": [f"p{number}", "Okafor, A. A study."]} for number, one in enumerate(bare)]
-    kept: list[Any] = []
-    for name, records in (("bare", bare), ("citing", citing)):
-        source = write_corpus(tmp_path / f"{name}.jsonl", records)
-        options = BuildOptions.of(None, bound=2014)
-        with build_corpus(source, tmp_path / name, options, load_embedder("lexical"), name="x") as made:
-            kept.append(([*made.papers.papers()], made.scientists))
-    assert kept[0] == kept[1]

@@ -12,18 +12,14 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import CorpusError, install_command
-from manyheads.corpus.records import RawPaper, Reader, Rejects
-from manyheads.datasets.opening import Opening, column_option, open_corpus
+from manyheads.corpus.records import RawPaper, Rejects
+from manyheads.datasets.opening import SourceOptions, column_option, open_corpus
 from manyheads.datasets.records import CHUNK, LONGEST_ROW
 from manyheads.datasets.values import terms, whole, year_of
+from support.datasets import read_papers
 
 HEADER = ("id", "title", "abstract", "authors", "year", "citations")
 ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
-
-
-def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
-    rejects = Rejects()
-    return [one for _, one in reader.papers(rejects)], rejects
 
 
 def written(path: Path, *rows: Sequence[str], delimiter: str = ",", encoding: str = "utf-8") -> Path:
@@ -34,7 +30,7 @@ def written(path: Path, *rows: Sequence[str], delimiter: str = ",", encoding: st
 
 
 def only(path: Path) -> RawPaper:
-    [found], rejects = read(open_corpus(path, Opening("csv")))
+    [found], rejects = read_papers(path, "csv")
     assert not rejects.total
     return found
 
@@ -47,7 +43,7 @@ NAMED = {"year": "pub_date", "citations": "gs_citation"}
 def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps([OWN, OWN | {"gs_citation": 3}], indent=indent), encoding="utf-8")
-    [one, other], rejects = read(open_corpus(path, Opening("json", columns=NAMED)))
+    [one, other], rejects = read_papers(path, "json", columns=NAMED)
     assert (one.id, one.byline, one.year, one.citations) == ("own-1", ("Jo Berg", "Al Cole"), 2015, None)
     assert (other.id, other.citations, rejects.total) == ("own-2", 3, 0)
 
@@ -55,8 +51,8 @@ def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
 def test_lines_of_json_with_columns_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text("\n\n".join([json.dumps(OWN)] * 2), encoding="utf-8")
-    reader = open_corpus(path, Opening(columns={"year": "pub_date"}))
-    assert [(one.title, one.year) for one in read(reader)[0]] == [("Pears", 2015)] * 2
+    reader = open_corpus(path, SourceOptions(columns={"year": "pub_date"}))
+    assert [(one.title, one.year) for one in read_papers(reader)[0]] == [("Pears", 2015)] * 2
 
 
 def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> None:
@@ -67,7 +63,7 @@ def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> 
             b'"x"', b'"\xff"'
         )
     )
-    found, rejects = read(open_corpus(path, Opening("json", columns={"year": "pub_date"})))
+    found, rejects = read_papers(path, "json", columns={"year": "pub_date"})
     assert len(found) == 200
     assert [(one.number, one.field) for one in rejects.first] == [
         (201, "json"),
@@ -79,10 +75,10 @@ def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> 
 def test_a_list_is_read_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps([OWN | {"abstract": "pears " * (CHUNK // 10)}] * 5), encoding="utf-8")
-    assert len(read(open_corpus(path, Opening("json", columns={"year": "pub_date"})))[0]) == 5
+    assert len(read_papers(path, "json", columns={"year": "pub_date"})[0]) == 5
     path.write_text('[{"title": "' + "x" * (LONGEST_ROW + 2 * CHUNK), encoding="utf-8")
     with pytest.raises(CorpusError, match="8 MB"):
-        read(open_corpus(path, Opening("json")))
+        read_papers(path, "json")
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
@@ -126,14 +122,16 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         ("Pears", "A.", "Jo Berg", "2015-03-01", "x"),
     )
     with pytest.raises(CorpusError) as told:
-        read(open_corpus(path, Opening("csv")))
+        read_papers(path, "csv")
     assert "no column found for title" in told.value.message
     assert "T, abstract, authors" in str(told.value.tried)
     assert "--columns title=COLUMN" in str(told.value.hint)
-    [found], _ = read(open_corpus(path, Opening("csv", columns=column_option("title=T, year=when"))))
+    [found], _ = read_papers(
+        open_corpus(path, SourceOptions("csv", columns=column_option("title=T, year=when")))
+    )
     assert (found.id, found.title, found.year) == ("a-1", "Pears", 2015)
     with pytest.raises(CorpusError, match="no column 'W'"):
-        read(open_corpus(path, Opening("csv", columns={"title": "W"})))
+        read_papers(path, "csv", columns={"title": "W"})
 
 
 @pytest.mark.parametrize("option", ["title", "titel=T", "title=", "=T"])
@@ -184,7 +182,7 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
         (*ROW[:3], "['Jo Berg', 'Al", *ROW[4:]),
     ]
     good = [(f"g{number}", *ROW[1:]) for number in range(9)]
-    found, rejects = read(open_corpus(written(tmp_path / "a.csv", HEADER, *good, *rows)))
+    found, rejects = read_papers(open_corpus(written(tmp_path / "a.csv", HEADER, *good, *rows)))
     assert len(found) == 9
     told = [(reject.number, reject.unit, reject.field) for reject in rejects.first]
     fields = ("authors", "year", "citations", "citations", "row", "authors", "year", "authors")
@@ -196,17 +194,17 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
 def test_wrong_encodings_are_told(tmp_path: Path) -> None:
     latin = written(tmp_path / "latin.csv", HEADER, ("p1", "Früchte", *ROW[2:]), encoding="latin-1")
     with pytest.raises(CorpusError, match="1 of 1 rows are not UTF-8"):
-        read(open_corpus(latin, Opening("csv")))
+        read_papers(latin, "csv")
     wide = written(tmp_path / "wide.csv", HEADER, ROW, encoding="utf-16")
     with pytest.raises(CorpusError, match="UTF-16"):
-        read(open_corpus(wide, Opening("csv")))
+        read_papers(wide, "csv")
 
 
 def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     good = ",".join(HEADER) + "\n" + (",".join(ROW) + "\n") * 3
     path.write_text(good + 'p2,"Pears\n' + "x\n" * 10)
-    found, rejects = read(open_corpus(path, Opening("csv")))
+    found, rejects = read_papers(path, "csv")
     assert len(found) == 3
     assert [reject.field for reject in rejects.first] == ["row"]
 
@@ -216,7 +214,7 @@ def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
     with pytest.raises(CorpusError, match="contains no row"):
-        read(open_corpus(path, Opening("csv")))
+        read_papers(path, "csv")
 
 
 RECORD: dict[str, Any] = {
@@ -241,7 +239,7 @@ def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
         {**RECORD, "paper_id": 19, "authors": []},
         {**RECORD, "title": None},
     )
-    found, rejects = read(open_corpus(tmp_path, Opening("parquet")))
+    found, rejects = read_papers(tmp_path, "parquet")
     assert [one.id for one in found] == ["17", "19", "18"]
     assert found[0].model_dump(include={"abstract", "byline", "year", "citations", "keywords"}) == {
         "abstract": "About pears.", "byline": ("Jo Berg", "Al Cole"), "year": 2015, "citations": 4, "keywords": ("fruit",),
@@ -251,7 +249,7 @@ def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
 
 def test_authors_as_structures_keep_their_ids(tmp_path: Path) -> None:
     authors = [{"name": "Jo Berg", "id": "a1"}, {"name": "Jo Berg", "id": None}]
-    [found], _ = read(open_corpus(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
+    [found], _ = read_papers(open_corpus(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
     assert found.keys == ("a1", "Jo Berg")
 
 
@@ -261,7 +259,7 @@ def test_authors_as_an_object_of_lists_are_people(tmp_path: Path) -> None:
         {"name": [], "id": []},
     ]
     rows = [{**RECORD, "authors": authors} for authors in each]
-    [found, nobody], _ = read(open_corpus(parquet(tmp_path / "a.parquet", *rows)))
+    [found, nobody], _ = read_papers(open_corpus(parquet(tmp_path / "a.parquet", *rows)))
     assert (found.byline, found.keys) == (("Jo Berg", "Al Cole"), ("a1", "a2"))
     assert nobody.byline == ()
 
@@ -287,20 +285,14 @@ def test_a_number_that_all_rows_have_goes_before_one_that_some_lack(tmp_path: Pa
     assert found.id == "2-s2.0-7"
 
 
-def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    path.write_bytes(b"PAR1" + b"\0" * 40)
-    with pytest.raises(CorpusError, match="not parquet"):
-        read(open_corpus(path, Opening("parquet")))
-
-
-def test_without_pyarrow_the_command_that_installs_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_parquet_and_no_pyarrow_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path / "a.parquet", RECORD)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1" + b"\0" * 40)
+    with pytest.raises(CorpusError, match="not parquet"):
+        read_papers(tmp_path / "b.parquet", "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(CorpusError) as told:
-        read(open_corpus(path, Opening("parquet")))
+        read_papers(path, "parquet")
     assert told.value.hint == install_command("parquet")
 
 
@@ -316,12 +308,6 @@ def test_cells(read_by: Callable[[Any], object], value: object, expected: object
     assert read_by(value) == expected
 
 
-@pytest.mark.parametrize("value", [2.5, "x", True, float("inf"), [3], "20155"])
-def test_what_is_no_count(value: object) -> None:
-    with pytest.raises(ValueError, match="number"):
-        whole(value if value != "20155" else "2015 5")
-
-
 def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> None:
     import pyarrow as arrow
     from pyarrow import parquet
@@ -334,7 +320,7 @@ def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> N
     )  # pyright: ignore[reportUnknownMemberType]
     rejects = Rejects()
     with pytest.raises(CorpusError, match="not UTF-8"):
-        list(open_corpus(path, Opening("parquet")).papers(rejects))
+        list(open_corpus(path, SourceOptions("parquet")).papers(rejects))
     assert rejects.by_field == {"encoding": 1}
 
 
@@ -343,7 +329,7 @@ def test_a_row_of_a_table_ends_at_a_bound(tmp_path: Path, row: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text("id,title,abstract,authors,year\n" + row)
     with pytest.raises(CorpusError, match="8 MB"):
-        read(open_corpus(path, Opening("csv")))
+        read_papers(path, "csv")
 
 
 def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
@@ -355,4 +341,4 @@ def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     parquet.write_table(arrow.table(columns), path, store_schema=False)  # pyright: ignore[reportUnknownMemberType]
     with pytest.raises(CorpusError, match="64 MB"):
-        read(open_corpus(path, Opening("parquet")))
+        read_papers(path, "parquet")

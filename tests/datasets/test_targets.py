@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.references import later
 from manyheads.datasets.targets import (
-    SPARE,
     Targets,
     Wish,
     open_datasets,
     reasons,
+    retells,
     targets_in,
     targets_of,
     write_cases,
@@ -109,6 +108,29 @@ def test_no_background_tells_the_targets_idea_under_another_title(tmp_path: Path
     assert "1 with fewer than 2 references" in str(refused.value.tried)
 
 
+TOLD = "We let salt move through a bed of clay and weigh what has come out of it after a year."
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (TOLD, True),
+        (f"{TOLD.upper()} It is little.", True),
+        (f"Salt moves. {TOLD} {' '.join(f'Then we do {n} more.' for n in range(90))}", True),
+        ("We let salt move through a bed of sand. Nothing has come out of it after a year.", False),
+        ("Salt.", False),
+        ("", False),
+    ],
+)
+def test_a_text_is_told_again_by_its_words_in_a_row(text: str, same: bool) -> None:
+    assert retells(text, TOLD) is retells(TOLD, text) is same
+
+
+def test_only_what_is_known_to_be_later_is_no_background() -> None:
+    assert [later(year, 2014) for year in (2013, 2015, 2016, None)] == [False, False, True, False]
+    assert not later(2016, None)
+
+
 def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
     people = [{"authorId": "7", "name": "Jo Berg"}]
     rows = {
@@ -121,19 +143,6 @@ def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
     found = targets_of(open_datasets([str(tmp_path)], "auto", {}), SOME, quiet)
     [case] = found.cases
     assert (case.id, len(case.background)) == ("3", 2)
-
-
-@given(st.permutations(range(30)), st.integers(1, 12))
-def test_a_draw_depends_on_nothing_but_the_seed(order: list[int], count: int) -> None:
-    drawn, everyone = (
-        Wish(count=one, seed=3).draw(((str(one),), one) for one in order) for one in (count, 30)
-    )
-    assert len(drawn) == min(30, count + SPARE)
-    assert (
-        drawn
-        == everyone[: len(drawn)]
-        == Wish(count=count, seed=3).draw(((str(one),), one) for one in range(30))
-    )
 
 
 def test_more_targets_are_added_to_fewer_and_another_seed_draws_others(tmp_path: Path) -> None:

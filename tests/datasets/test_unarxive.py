@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, detect, open_corpus
+from manyheads.datasets.opening import detect, open_corpus
+from support.datasets import read_papers
 from support.papers import REAL_DATA
 
 
@@ -39,8 +38,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def read(path: Path, *rows: dict[str, Any]) -> tuple[list[RawPaper], Rejects]:
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-    rejects = Rejects()
-    return [paper for _, paper in open_corpus(path).papers(rejects)], rejects
+    return read_papers(path)
 
 
 def test_a_paper_is_read_with_its_bibliography(tmp_path: Path) -> None:
@@ -83,8 +81,8 @@ def test_a_paper_is_read_with_its_text_and_what_it_cites_there(tmp_path: Path) -
     ]
     entries = {f"b{n}": {"bib_entry_raw": f"Berg, J. Salt {n}."} for n in (1, 2, 3, 4)}
     [found], _ = read(tmp_path / "a.jsonl", row(body_text=body, bib_entries=entries))
-    assert found.introduction == "Salt moves.\nSo it does.\n\nWe ask why."
-    assert found.method == "We do."
+    assert found.introduction == "Salt … moves [1], [2].\nSo it does.\n\nWe ask why."
+    assert found.method == "We do [2]."
     assert found.core_references == ("Berg, J. Salt 1.", "Berg, J. Salt 2.")
     assert len(found.references) == 4
 
@@ -159,33 +157,3 @@ def test_it_is_told_from_other_json_even_where_lines_are_longer_than_what_is_rea
     read(path, row(body_text=[{"text": "water " * 30_000}]))
     assert detect(path) == "unarxive"
     assert detect(tmp_path / "all") == "unarxive"
-
-
-VALUE = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=6)
-    | st.sampled_from(("2015-01-01", "\\'", "{")),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(("created", "text", "ids", "url", "section", "cite_spans", "ref_id")), inner
-        )
-    ),
-    max_leaves=5,
-)
-FIELDS = ("paper_id", "metadata", "abstract", "bib_entries", "body_text")
-ABOUT = ("title", "abstract", "journal-ref", "versions", "update_date", "authors_parsed")
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from(FIELDS), VALUE), st.dictionaries(st.sampled_from(ABOUT), VALUE))
-def test_whatever_a_field_holds_is_a_paper_or_counted(
-    tmp_path: Path, fields: dict[str, Any], about: dict[str, Any]
-) -> None:
-    broken = {**row(metadata=about), **fields}
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (row(), row(), broken)))
-    rejects = Rejects()
-    found = [*open_corpus(tmp_path / "a.jsonl", Opening("unarxive")).papers(rejects)]
-    assert len(found) + rejects.total == 3

@@ -57,6 +57,9 @@ def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns:
     assert second.caption == "Agreement rises."
     assert is_whole(path, first)
     assert is_whole(path, second)
+    levels = crop(path, first)
+    height, width = levels.shape
+    assert levels[height // 2, width // 2] < 40 < 150 < levels[4, 4]
     assert first.box
     assert first.box[2] - first.box[0] == pytest.approx(200, abs=3)
     assert first.box[3] - first.box[1] == pytest.approx(120, abs=3)
@@ -70,14 +73,6 @@ def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns:
         assert word not in text
     assert "begins this sentence" in text
     assert "More text follows" in text
-
-
-def test_crops_show_what_was_drawn(made: Callable[..., tuple[Path, Document]]) -> None:
-    path, document = made(body("Text.", 10), figure(raster(), "Figure 1: A glow."), body("Text.", 10))
-    levels = crop(path, document.figures[0])
-    assert levels.shape == pytest.approx((360, 600), abs=8)
-    height, width = levels.shape
-    assert levels[height // 2, width // 2] < 40 < 150 < levels[4, 4]
 
 
 def test_figures_side_by_side(made: Callable[..., tuple[Path, Document]]) -> None:
@@ -130,41 +125,6 @@ def test_caption_without_picture_is_a_fault(made: Callable[..., tuple[Path, Docu
     (one,) = document.figures
     assert (one.number, one.box) == ("7", None)
     assert any("figure 7 on page 1" in fault for fault in document.faults)
-
-
-@pytest.mark.slow
-def test_plot_of_matplotlib_embedded_as_a_form(
-    made: Callable[..., tuple[Path, Document]], tmp_path: Path
-) -> None:
-    """LaTeX puts plots into a paper as forms, with text of their own."""
-    import pypdfium2 as pdfium
-    from matplotlib.figure import Figure as Drawn
-
-    drawn = Drawn((3, 2))
-    axes = drawn.subplots()
-    axes.plot(range(10), [n**2 for n in range(10)])
-    axes.set(xlabel="readers of the plot", ylabel="agreement", title="growth")
-    drawn.tight_layout()
-    drawn.savefig(tmp_path / "plot.pdf")
-    path, _ = made(
-        body("Text.", 10),
-        Spacer(1, 170),
-        Paragraph("Figure 1: A plot from elsewhere.", CAPTION),
-        body("Text.", 10),
-    )
-    paper, plot = pdfium.PdfDocument(path), pdfium.PdfDocument(tmp_path / "plot.pdf")
-    page, placed = paper[0], plot.page_as_xobject(0, paper).as_pageobject()
-    placed.set_matrix(pdfium.PdfMatrix().translate(150, 325))
-    page.insert_obj(placed)
-    page.gen_content()
-    paper.save(tmp_path / "both.pdf")
-    paper.close()
-    plot.close()
-    document = read_document(tmp_path / "both.pdf")
-    (one,) = document.figures
-    assert one.source == "vector"
-    assert is_whole(tmp_path / "both.pdf", one)
-    assert "readers of the plot" not in document.text()
 
 
 def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
@@ -341,5 +301,8 @@ def test_what_is_trimmed_off_a_plot_is_no_part_of_the_caption_below(tmp_path: Pa
     canvas.setFont("Times-Roman", 9)
     canvas.drawString(100, 600, "Figure 1: Bars with an axis below them.")
     canvas.save()
-    [one] = read_document(tmp_path / "trimmed.pdf").figures
-    assert (one.number, one.caption) == ("1", "Bars with an axis below them.")
+    document = read_document(tmp_path / "trimmed.pdf")
+    [one] = document.figures
+    assert (one.number, one.caption, one.source) == ("1", "Bars with an axis below them.", "vector")
+    assert one.box == pytest.approx((100, 42, 300, 172), abs=2)
+    assert not document.text().startswith("0 1")

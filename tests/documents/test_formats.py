@@ -235,41 +235,18 @@ def test_a_long_text_without_headings_is_one_section(tmp_path: Path) -> None:
 def test_unarxive(tmp_path: Path) -> None:
     """Marks become what a reader would see: numbers of citations and figures."""
     path = tmp_path / "2212.00001.json"
-    cited = "6073a19211bf7d39f71d825b350c5720b60c3ca8"
+    about = {"title": "On Readers", "abstract": "We.", "authors_parsed": [["Berg", "Ada", ""]]}
+    texts = [("Known {{cite:c-1}}.", [{"ref_id": "c-1"}]), ("See Fig. {{figure:aa-1}}.", [])]
+    place = {"section": "Introduction", "sec_number": "1", "sec_type": "section"}
+    entry = {"bib_entry_raw": "A. Berg, Reading alone, 1990.", "ids": {"doi": "10.1000/x", "arxiv_id": ""}}
+    captions = {"aa-1": "Readers.", "bb-2": "NO_CAPTION"}
     row = {
         "paper_id": "2212.00001",
-        "metadata": {
-            "title": "On Readers",
-            "abstract": "  We study\nreaders.\n",
-            "authors_parsed": [["Berg", "Ada", ""]],
-        },
+        "metadata": about,
         "abstract": {"text": "We study readers, and what they read when nobody asks them to."},
-        "body_text": [
-            {
-                "section": "Introduction",
-                "sec_number": "1",
-                "sec_type": "section",
-                "text": f"Known {{{{cite:{cited}}}}}.",
-                "cite_spans": [{"ref_id": cited}],
-            },
-            {
-                "section": "Introduction",
-                "sec_number": "1",
-                "sec_type": "section",
-                "text": "See Fig. {{figure:aa-1}}.",
-                "cite_spans": [],
-            },
-        ],
-        "bib_entries": {
-            cited: {
-                "bib_entry_raw": "A. Berg, Reading alone, 1990.",
-                "ids": {"doi": "10.1000/x", "arxiv_id": ""},
-            }
-        },
-        "ref_entries": {
-            "aa-1": {"caption": "Readers.", "type": "figure"},
-            "bb-2": {"caption": "NO_CAPTION", "type": "figure"},
-        },
+        "body_text": [{**place, "text": text, "cite_spans": spans} for text, spans in texts],
+        "bib_entries": {"c-1": entry},
+        "ref_entries": {key: {"caption": text, "type": "figure"} for key, text in captions.items()},
     }
     path.write_text(json.dumps(row), encoding="utf-8")
     document = read_document(path)

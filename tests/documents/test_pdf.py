@@ -154,14 +154,11 @@ def titles(document: Document) -> list[tuple[str, str, str]]:
     return [(one.number, one.title, one.kind) for one in document.sections]
 
 
-def test_front_of_two_columns(two_columns: Document) -> None:
+def test_two_columns(two_columns: Document) -> None:
     assert two_columns.title == "Readers Who Agree Without Talking"
     assert two_columns.authors == ("Ada Berg", "Chidi Okafor", "Emi Sato")
     assert two_columns.abstract.startswith("We ask whether readers agree. They do, and we say when. We study")
     assert two_columns.faults == ()
-
-
-def test_sections_of_two_columns_in_reading_order(two_columns: Document) -> None:
     assert titles(two_columns) == [
         ("1", "Introduction", "introduction"),
         ("2", "Related Work", "related"),
@@ -178,7 +175,7 @@ def test_sections_of_two_columns_in_reading_order(two_columns: Document) -> None
         assert "as one would expect. We study how groups of readers agree on the worth" in section.text
 
 
-def test_numbered_references(two_columns: Document) -> None:
+def test_numbered_references_and_citations(two_columns: Document) -> None:
     assert [(one.number, one.title, one.year, one.authors) for one in two_columns.references] == [
         ("1", "Committees of quiet readers", 2019, ("Berg", "Lee")),
         ("2", "Agreement without discussion", 2020, ("Moreno", "Okafor", "Sato")),
@@ -188,9 +185,6 @@ def test_numbered_references(two_columns: Document) -> None:
     ]
     assert two_columns.references[2].arxiv == "2101.01234"
     assert two_columns.references[3].doi == "10.1234/jr.2018.55"
-
-
-def test_numbered_citations(two_columns: Document) -> None:
     assert [one.cites for one in two_columns.sections] == [(0, 1, 2, 3), (4, 0), (1,), (), (), (), (2,)]
     assert two_columns.core == two_columns.references[:4]
 
@@ -224,7 +218,7 @@ def test_sections_of_one_column(one_column: Document) -> None:
     ]
 
 
-def test_references_by_author_and_year(one_column: Document) -> None:
+def test_references_and_citations_by_author_and_year(one_column: Document) -> None:
     assert [(one.title, one.year, one.authors[0]) for one in one_column.references] == [
         ("Committees of quiet readers", 2020, "Berg"),
         ("Reading in turn", 2021, "Berg"),
@@ -233,9 +227,6 @@ def test_references_by_author_and_year(one_column: Document) -> None:
         ("Old readers", 2015, "van der Berg"),
     ]
     assert one_column.references[3].doi == "10.5555/texts.9"
-
-
-def test_citations_by_author_and_year(one_column: Document) -> None:
     cites = {one.title: one.cites for one in one_column.sections}
     assert cites == {"Introduction": (3, 1, 2), "Methods": (0, 4), "Results": (0, 2), "Acknowledgements": ()}
     assert len(one_column.core) == 5

@@ -142,23 +142,3 @@ def test_pictures_that_cannot_be_drawn(tmp_path: Path) -> None:
             picture(path, Figure(number="1", caption="", page=0, files=(name,)))
     with pytest.raises(DocumentError, match="figure 7"):
         picture(path, Figure(number="7", caption="", page=0))
-
-
-def test_a_picture_of_a_billion_pixels_is_refused(tmp_path: Path) -> None:
-    import struct
-    import zlib
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
-    data = (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(b"\0" * 1000))
-        + chunk(b"IEND", b"")
-    )
-    (tmp_path / "huge.png").write_bytes(data)
-    with pytest.raises(DocumentError) as caught:
-        picture(tmp_path / "p.md", Figure(number="1", caption="", page=0, files=("huge.png",)))
-    assert "huge.png" in str(caught.value)

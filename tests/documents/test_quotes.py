@@ -4,16 +4,7 @@ import time
 
 import pytest
 
-from manyheads.documents import (
-    Document,
-    Figure,
-    Hidden,
-    Note,
-    Passage,
-    Section,
-    Table,
-    find_quote,
-)
+from manyheads.documents import Document, Figure, Hidden, Note, Passage, Section, Table, find_quote
 
 METHOD = (
     "We train the encoder for 40 epochs with a learning rate of 0.003, and do not use any warm-up (Berg et al., 2019; Lee, 2020). "
@@ -156,10 +147,3 @@ def test_fast() -> None:
     begin = time.process_time()
     assert [find_quote(paper, quote) is not None for quote in quotes] == [True, True, False]
     assert time.process_time() - begin < 0.15
-
-
-@pytest.mark.parametrize(
-    "quote", ["seven words that stand nowhere at all", "words … that stand … nowhere", "one"]
-)
-def test_a_document_without_text_has_no_passage(quote: str) -> None:
-    assert find_quote(Document(), quote) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Document, read_apart, read_document, render
+from manyheads.documents import Document, picture, read_apart, read_document, render
 
 FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>"
 BOX = b"/MediaBox[0 0 612 792]"
@@ -277,20 +277,34 @@ def test_page_of_a_kilometre_is_refused(tmp_path: Path) -> None:
     assert "1,000,000 points" in (caught.value.tried or "")
 
 
+def image(wide: int, high: int, data: bytes = b"\0" * 10_000, words: bytes = b"") -> bytes:
+    size = b"/Width %d/Height %d/ColorSpace/DeviceGray/BitsPerComponent 8" % (wide, high)
+    return stream(data, b"/Type/XObject/Subtype/Image" + size + words)
+
+
+SHOWN = text() + b"BT /F 10 Tf 72 150 Td (Figure 1: A picture.) Tj ET q 300 0 0 100 72 200 cm /I Do Q"
+
+
 @pytest.mark.parametrize("place", ["/SMask 7 0 R", "/Mask 7 0 R", ""])
 def test_mask_of_thousands_of_millions_of_pixels_is_not_drawn(place: str, tmp_path: Path) -> None:
-    def picture(side: int, words: bytes = b"") -> bytes:
-        size = b"/Width %d/Height %d/ColorSpace/DeviceGray/BitsPerComponent 8" % (side, side)
-        return stream(b"\0" * 10_000, b"/Type/XObject/Subtype/Image" + size + words)
-
-    contents = stream(text() + b"q 300 0 0 100 72 200 cm /I Do Q")
+    side = 100 if place else 60_000
     path = tmp_path / "mask.pdf"
     path.write_bytes(
-        of_one_page(contents, picture(100 if place else 60_000, place.encode()), picture(60_000))
+        of_one_page(stream(SHOWN), image(side, side, words=place.encode()), image(60_000, 60_000))
     )
     document = read_apart(path)
     assert seen(document) == ["Owls"]
     assert any("60,000 × 60,000 pixels" in fault for fault in document.faults) == (not place)
+
+
+@pytest.mark.parametrize("side", [0, 20_000, 1])
+def test_pictures_of_any_size(side: int, tmp_path: Path) -> None:
+    document = read(tmp_path, of_one_page(stream(SHOWN), image(side, side, b"\0" * 100)))
+    (one,) = document.figures
+    assert any("20,000 × 20,000 pixels" in fault for fault in document.faults) == (side > 1)
+    assert (one.box is None) == (side != 1)
+    assert picture(tmp_path / "paper.pdf", one).startswith(b"\x89PNG")
+    assert seen(document) == ["Owls"]
 
 
 def test_large_drawing_is_read(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from manyheads.core.results import Part, is_finished
 from manyheads.engine.budget import Budget
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
-from manyheads.suites.reviews import Text, review_all
+from manyheads.suites.reviews import ReviewText, review_all
 from manyheads.team.system import Reviews, System
 
 FRAME = '{% extends "frame.html.j2" %}\n'
@@ -88,7 +88,7 @@ def test_a_bug_in_one_run_leaves_the_others_alone_and_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["bug-1", "bug-2", "bug-3", "bug-4", "sound-1", "silent-1", "sound-2"]
-    texts = [Text(name, name, "papers") for name in names]
+    texts = [ReviewText(name, name, "papers") for name in names]
 
     def review() -> dict[str, tuple[bool, str]]:
         budget = Budget.parse((), whose="a test's")

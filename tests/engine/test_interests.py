@@ -1,7 +1,5 @@
 """Interests by a model: several authors at once, each paid once, and failures that keep what was answered."""
 
-import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +7,13 @@ from typing import Any
 import pytest
 
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import BudgetError, ConfigError, ModelError
+from manyheads.base.errors import BudgetError, ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Turn, Usage
 from manyheads.engine.survey import Librarian
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
-from support.faults import Fault
 from support.hosts import EACH, FilledHost
 from support.llm import LLM
 
@@ -70,34 +67,6 @@ def test_a_native_agent_is_asked_for_each_author_and_answers_are_kept(cache: Loo
         if "subject 7" in request.text
     }
     assert text == 1
-
-
-def test_an_author_that_fails_stops_the_rest_and_keeps_what_was_answered(cache: LookupCache) -> None:
-    with LLM(answers={"interests": ["pears"]}, delay=0.02) as llm:
-        llm.faults.append(Fault("status", status=401, when=lambda request: "subject 3" in request.text))
-        few = {"provider": "openai", "name": "m", "base_url": llm.base_url, "retries": 0, "concurrency": 2}
-        stopped = Librarian(config(models={"default": few}), ROLES, host_factory("autogen"), cache)
-        with pytest.raises(ModelError) as told:
-            stopped(TERMS)
-        assert 0 < stopped.done < len(TERMS) / 2
-        assert f"{stopped.done} of 20 authors are finished and kept" in str(told.value.tried)
-        assert "RUN" not in str(told.value.hint)
-        asked = llm.calls
-        assert asked == stopped.done + 1
-        resumed = Librarian(config(llm), ROLES, host_factory("autogen"), cache)
-        assert len(resumed(TERMS)) == 20
-        assert llm.calls == asked + 20 - stopped.done
-
-
-def test_a_server_that_is_gone_is_said_with_what_to_do(cache: LookupCache) -> None:
-    with LLM() as llm:
-        gone = config(llm)
-    with pytest.raises(ModelError) as told:
-        Librarian(gone, ROLES, host_factory("autogen"), cache)({"Scientist0": ("pears",)})
-    assert (
-        str(told.value.hint)
-        == "start the server or fix models.default.base_url, then: run the same command again"
-    )
 
 
 def test_the_budget_holds(cache: LookupCache) -> None:
@@ -156,25 +125,3 @@ def test_the_offline_model_gives_keywords_back_and_says_what_it_is(cache: Lookup
     assert found["Scientist0"] == ("grasping", "pears")
     assert found["Scientist1"] == ("orchards on steep slopes", "Weighing pears")
     assert "no language model" in librarian.name
-
-
-def test_progress_counts_the_authors(cache: LookupCache) -> None:
-    told: list[tuple[int, int | None]] = []
-    Librarian(
-        config(), ROLES, with_host(ClosingHost()), cache, lambda step, done, total: told.append((done, total))
-    )(TERMS)
-    assert told == [(done, 20) for done in range(21)]
-
-
-def test_answers_are_data_that_another_process_can_read(cache: LookupCache, tmp_path: Path) -> None:
-    Librarian(config(), ROLES, with_host(ClosingHost()), cache)({"Scientist0": ("pears",)})
-    host = ClosingHost()
-    with LookupCache(tmp_path / "interests.sqlite") as other:
-        found = Librarian(config(), ROLES, with_host(host), other)({"Scientist0": ("pears",)})
-    assert not host.asked
-    assert json.dumps(found)
-
-
-async def test_a_running_loop_is_no_hindrance_in_a_thread(cache: LookupCache) -> None:
-    librarian = Librarian(config(), ROLES, with_host(ClosingHost()), cache)
-    assert await asyncio.to_thread(librarian, {"Scientist0": ("pears",)})

@@ -30,7 +30,7 @@ class Quick:
     def __init__(self, failing: Mapping[str, Failure] | None = None) -> None:
         self.ran, self.failing = Counter[str](), failing or {}
 
-    async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
+    async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         job.folder.mkdir(parents=True, exist_ok=True)
         with closing(Journal(job.folder / "journal.sqlite")):
             if (job.folder / "result.json").exists():

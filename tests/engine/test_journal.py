@@ -68,15 +68,6 @@ async def test_turns_are_listed_in_the_order_they_finished(path: Path) -> None:
     assert reply["model"] == "filled"
 
 
-async def test_a_failed_turn_is_not_kept(path: Path) -> None:
-    def fail(turn: Turn[Any]) -> None:
-        raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        await ask(path, FilledHost(before=fail), turn())
-    assert read_turns(path) == []
-
-
 CHANGES: dict[str, dict[str, Any]] = {
     "text": {"text": "Something else"},
     "thread": {"thread": (Message("What now? 🙂"), Message("And?"))},
@@ -102,16 +93,6 @@ async def test_a_changed_request_stops_at_its_place(path: Path, change: dict[str
     assert len(host.asked) == 1
 
 
-def warmer(alias: str) -> dict[str, Any]:
-    return {**settings_of(alias), "temperature": 0.9}
-
-
-async def test_a_changed_model_setting_stops_too(path: Path) -> None:
-    await ask(path, FilledHost(), turn())
-    with pytest.raises(JournalError):
-        await ask(path, FilledHost(), turn(), model_of=warmer)
-
-
 async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
     host = FilledHost(PAID)
     changed = turn(text="Something else")
@@ -123,17 +104,6 @@ async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
         assert through.useful == PAID + PAID, "what is replaced is paid, and of no use"
     await ask(path, host, changed)
     assert len(host.asked) == 3
-
-
-async def test_each_turn_is_told_of_as_it_ends_whatever_comes_of_it(path: Path) -> None:
-    def fail(turn: Turn[Any]) -> None:
-        raise ConnectionError
-
-    ended: list[bool] = []
-    await ask(path, FilledHost(), turn(), on_ended=lambda: ended.append(True))
-    with pytest.raises(ConnectionError):
-        await ask(path, FilledHost(before=fail), turn(2), on_ended=lambda: ended.append(False))
-    assert ended == [True, False]
 
 
 async def test_the_same_question_asked_again_has_a_record_of_its_own(path: Path) -> None:
@@ -172,20 +142,6 @@ def test_what_was_put_survives_a_kill(path: Path) -> None:
         assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", '{"number": 19}')
 
 
-async def test_waiting_is_the_hosts_matter(path: Path) -> None:
-    host = FilledHost()
-    with closing(Journal(path)) as journal:
-        await Recorded(host, journal, settings_of).gate()
-    assert host.gated == 1
-
-
-def test_a_folder_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="unable to open"):
-        Journal(tmp_path / "nowhere" / "journal.sqlite")
-    with pytest.raises(JournalError, match="unable to open"):
-        read_turns(tmp_path / "nowhere" / "journal.sqlite")
-
-
 def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to look at" * 50)
     with pytest.raises(JournalError, match=r"journal\.sqlite: file is not a database") as caught:
@@ -203,18 +159,6 @@ def test_a_full_disk_is_one_clear_error(path: Path) -> None:
         ) as caught:
             journal.put((turn().place, "hash", {"text": "x" * 100_000}, {}))
         assert "not full, then: manyheads resume RUN" in str(caught.value.hint)
-
-
-def test_two_runs_do_not_share_a_journal(path: Path) -> None:
-    with closing(Journal(path)), pytest.raises(JournalError, match="another process is running"):
-        Journal(path)
-    Journal(path).close()
-
-
-def test_closing_twice_is_harmless(path: Path) -> None:
-    journal = Journal(path)
-    journal.close()
-    journal.close()
 
 
 def test_a_failed_turn_stays_left_out_only_where_something_came_after_it(path: Path) -> None:

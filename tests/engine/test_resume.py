@@ -17,7 +17,7 @@ import yaml
 
 from manyheads import run as run_config
 from manyheads.base.errors import BudgetError
-from manyheads.engine.journal import Journal, read_turns, spent_in
+from manyheads.engine.journal import read_turns, spent_in
 from manyheads.systems.loading import load, reopen
 from support.command import Done, finish, manyheads_command, start
 from support.hosts import HOSTS
@@ -162,27 +162,12 @@ def test_killed_at_any_moment(
 
 
 @pytest.mark.slow
-def test_killed_over_and_over(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
-    whole = undisturbed(BY_FIELD)
-    process = begin(llm, home, "host=agentscope", BY_FIELD)
-    while stop_after(llm, 9, process, signal.SIGKILL).code == -signal.SIGKILL:
-        process = start("resume", "run", cwd=home)
-    assert_goes_on(llm, home, whole)
-
-
-@pytest.mark.slow
 def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     stopped = stop_after(llm, 7, begin(llm, home, "host=autogen", BY_TOOL), signal.SIGINT)
     assert stopped.code == 130
     assert stopped.err == "manyheads: stopped; finished turns are kept; to resume: manyheads resume run\n"
     assert_goes_on(llm, home, undisturbed(BY_TOOL))
     assert_repeats_nothing(llm, home)
-
-
-@pytest.mark.slow
-def test_what_is_resumed_here_has_every_stage_twice(undisturbed: Undisturbed) -> None:
-    review = undisturbed(BY_FIELD).result["self_review"]
-    assert (len(review["reviews"]), len(review["discarded"]), review["passed"]) == (4, 1, False)
 
 
 def assert_repeats_nothing(llm: LLM, home: Path) -> None:
@@ -237,21 +222,6 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     ideas = [request.asking for request in llm.requests[before:] if request.title == "Idea"]
     assert len(ideas) == 3
     assert all(asking.startswith("Think hard of") for asking in ideas)
-
-
-@pytest.mark.slow
-def test_two_processes_in_one_folder(llm: LLM, home: Path) -> None:
-    with closing(Journal(folder := made(home / "run"))):
-        (home / "run" / "config.yaml").write_text((home / "small.yaml").read_text() + "inputs: {}\n")
-        said = manyheads_command("resume", "run", cwd=home).message
-    assert f"{folder.relative_to(home)}: database is locked" in said
-    assert "another process is running in this folder" in said
-    assert llm.calls == 0
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder / "journal.sqlite"
 
 
 def test_a_project_that_is_moved_goes_on_and_names_no_folder_of_the_user(

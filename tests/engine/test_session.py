@@ -45,14 +45,6 @@ async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path
     assert unfinished(tmp_path / "run")
 
 
-@pytest.mark.slow
-async def test_a_finished_run_leaves_everything(llm: LLM, tmp_path: Path):
-    played = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    names = {path.name for path in played.folder.iterdir()}
-    assert names >= {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
-    assert played.result["abstract"]["title"] in (played.folder / "report.html").read_text(encoding="utf-8")
-
-
 async def test_another_seed_is_another_draw_of_the_offline_model(llm: LLM, tmp_path: Path):
     sets = ("models={default: {provider: offline}}", "system=rebuttal", "rebuttal.method=initial")
     ideas: list[str] = []

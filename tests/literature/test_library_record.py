@@ -1,13 +1,12 @@
 """What a library keeps on disk, and what a resumed run sees."""
 
-import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.base.errors import CacheError, LiteratureError
+from manyheads.base.errors import LiteratureError
 from manyheads.literature.lookup import Findings, SearchLedger
 from manyheads.literature.source import ALL, Part
 from support.scholar import Scholar, Trouble
@@ -68,21 +67,6 @@ async def test_nothing_is_opened_or_asked_before_it_is_used(services: Services, 
         pass
     assert not any((tmp_path / name).exists() for name in ("a", "kept.sqlite"))
     assert services.asked == [0, 0, 0]
-
-
-async def test_a_cache_that_is_broken_is_made_anew(services: Services, tmp_path: Path) -> None:
-    broken = "no database, but long enough to be looked at as one" * 20
-    (tmp_path / "cache.sqlite").write_text(broken)
-    async with services.library("openalex", cache=tmp_path / "cache.sqlite") as library:
-        assert (await library.search("fruit")).papers
-    assert [name for name in os.listdir(tmp_path) if name.startswith("cache.sqlite.broken")]
-
-
-async def test_a_cache_that_cannot_be_opened_is_said(services: Services, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    async with services.library("openalex", cache=tmp_path / "file" / "cache.sqlite") as library:
-        with pytest.raises(CacheError, match=r"cache\.sqlite"):
-            await library.search("fruit")
 
 
 async def test_a_resumed_run_sees_what_it_saw(services: Services, tmp_path: Path) -> None:

@@ -33,21 +33,9 @@ def test_each_form_is_wider_than_the_one_before(query: str) -> None:
     for narrow, wide in pairwise(forms):
         assert len(lowered(wide)) < len(lowered(narrow)) or len(lowered(wide)) == 2
     assert len({frozenset(lowered(form)) for form in forms}) == len(forms)
-
-
-@given(TEXTS)
-def test_the_forms_are_the_same_every_time(query: str) -> None:
-    assert list(widen(query)) == list(widen(query))
-
-
-@given(TEXTS)
-def test_a_query_that_says_anything_gives_a_form(query: str) -> None:
-    assert bool(list(widen(query))) == bool(query.strip())
-
-
-@given(TEXTS, st.integers(1, 50))
-def test_no_form_is_longer_than_asked(query: str, most: int) -> None:
-    assert all(0 < len(form) <= most for form in widen(query, most))
+    assert bool(forms) == bool(query.strip())
+    assert forms == list(widen(query))
+    assert all(0 < len(form) <= 9 for form in widen(query, 9))
 
 
 def test_an_abstract_is_widened_from_its_first_sentence_to_two_words() -> None:

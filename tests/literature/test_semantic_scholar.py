@@ -1,30 +1,21 @@
 """Semantic Scholar's look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
 
-import asyncio
 import datetime as dt
-import gzip
 import inspect
 import json
-import socket
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from email.utils import formatdate
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from semanticscholar import AsyncSemanticScholar
 from semanticscholar.ApiRequester import ApiRequester
 from semanticscholar.PaginatedResults import PaginatedResults
 
 from manyheads.base.errors import LiteratureError
-from manyheads.base.http import GarbledError, Pace
+from manyheads.base.http import Pace
 from manyheads.base.papers import Paper, Window
 from manyheads.literature.semantic_scholar import SemanticScholar, _Requester
 from manyheads.literature.source import ALL, Operation, Request
-from manyheads.models.answers import body_of
 from support.scholar import Record, Scholar, Trouble, record
 from support.services import ask, paper_of
 
@@ -54,8 +45,6 @@ LOOK_UPS: dict[str, LookUp] = {
     "paper": lambda source: paper_of(source, A),
     "references": lambda source: ask(source, "references", A),
 }
-QUICK = ("search", "references")
-ON_TROUBLE = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in LOOK_UPS]
 
 
 @pytest.fixture
@@ -70,10 +59,8 @@ def asking(url: str, key: str | None = None, **settings: Any) -> SemanticScholar
 
 
 @pytest.fixture
-async def source(scholar: Scholar) -> AsyncIterator[SemanticScholar]:
-    source = asking(scholar.url)
-    yield source
-    await source.close()
+def source(scholar: Scholar) -> SemanticScholar:
+    return asking(scholar.url)
 
 
 def ids(papers: list[Paper]) -> list[str]:
@@ -142,13 +129,11 @@ async def test_only_what_is_wanted_is_asked_for(scholar: Scholar, source: Semant
 
 
 async def test_nothing_newer_than_the_bound_leaks_in(scholar: Scholar, source: SemanticScholar) -> None:
-    window = Window(before=dt.date(2015, 1, 1))
-    assert ids(await ask(source, "search", "fruit", window=window)) == ["a", "b", "e"]
-    assert scholar.requests[-1].params["publicationDateOrYear"] == ":2014-12-31"
     # the service counts a year from its first day: its own bound lets through what may be of December
     half = Window(after=dt.date(2014, 1, 1), before=dt.date(2014, 7, 1))
     assert ids(await ask(source, "search", "fruit", window=half)) == ["a"]
     assert scholar.requests[-1].params["publicationDateOrYear"] == "2014-01-01:2014-06-30"
+    window = Window(before=dt.date(2015, 1, 1))
     assert ids(await ask(source, "references", A, window=window)) == ["e", "b"]
 
 
@@ -162,65 +147,8 @@ async def test_a_window_without_a_day_holds_nothing(
     assert scholar.requests == []
 
 
-DAYS = st.none() | st.dates(dt.date(1990, 1, 1), dt.date(2030, 1, 1))
-
-
-def _dated(day: dt.date | None, year: int | None) -> Record:
-    return {"publicationDate": day and str(day), "year": day.year if day else year}
-
-
-KNOWN = st.lists(st.builds(_dated, DAYS, st.none() | st.integers(1990, 2030)), max_size=6)
-
-
-@given(known=KNOWN, after=DAYS, before=DAYS)
-def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
-    known: list[Record], after: dt.date | None, before: dt.date | None
-) -> None:
-    window = Window(after, before)
-    papers = [record(f"{number:040x}", f"Paper {number}", **one) for number, one in enumerate(known)]
-    start = record("f" * 40, "Paper of papers")
-
-    async def look_up() -> tuple[list[Paper], list[Paper]]:
-        source = asking(scholar.url)
-        linked = await ask(source, "references", start["paperId"], window=window)
-        searched = await ask(source, "search", "paper", window=window)
-        await source.close()
-        return linked, searched
-
-    with Scholar(papers=papers, cites={start["paperId"]: [one["paperId"] for one in papers]}) as scholar:
-        scholar.papers = [*papers, start]
-        linked, searched = asyncio.run(look_up())
-    inside = {one["paperId"] for one in papers if _surely_inside(one, window)}
-    assert {paper.id.partition(":")[2] for paper in linked} == inside
-    assert {paper.id.partition(":")[2] for paper in searched} - {start["paperId"]} == inside
-
-
-def _surely_inside(one: Record, window: Window) -> bool:
-    """The same said in days: every day on which the paper may have come out lies inside."""
-    if window == Window():
-        return True
-    if one["publicationDate"]:
-        first = last = one["publicationDate"]
-    elif one["year"]:
-        first, last = f"{one['year']}-01-01", f"{one['year']}-12-31"
-    else:
-        return False
-    return (not window.after or str(window.after) <= first) and (
-        not window.before or last < str(window.before)
-    )
-
-
 def many(number: int) -> list[Record]:
     return [record(f"{one:040x}", f"Fruit {one}", year=2000 + one % 10) for one in range(number)]
-
-
-async def test_a_search_reads_as_many_pages_as_it_takes(scholar: Scholar, source: SemanticScholar) -> None:
-    scholar.papers = many(230)
-    assert len(await ask(source, "search", "fruit", 100)) == 100
-    assert len(scholar.requests) == 1
-    found = await ask(source, "search", "fruit", 1_500)
-    assert len({paper.id for paper in found}) == len(found) == 230
-    assert [asked.params["offset"] for asked in scholar.requests[1:]] == ["0", "100", "200"]
 
 
 async def test_no_page_is_asked_for_beyond_the_service_s_end(
@@ -259,23 +187,6 @@ async def test_references_are_read_on_until_enough_lie_inside(
     assert {paper.year for paper in found} == {2000}
     assert len(found) == 130
     assert [asked.params["offset"] for asked in scholar.requests] == ["0", "1000"]
-
-
-async def test_nothing_found_is_an_empty_list_after_one_request(
-    scholar: Scholar, source: SemanticScholar
-) -> None:
-    assert await ask(source, "search", "vegetables") == []
-    assert await ask(source, "references", C) == []
-    assert len(scholar.requests) == 2
-    assert await ask(source, "search", "  \n") == []
-    assert len(scholar.requests) == 2
-
-
-async def test_a_paper_that_is_not_there_is_none(scholar: Scholar, source: SemanticScholar) -> None:
-    unknown = "0" * 40
-    assert await paper_of(source, unknown) is None
-    assert await ask(source, "references", unknown) == []
-    assert len(scholar.requests) == 2
 
 
 async def test_what_is_cited_but_not_held_is_left_out(source: SemanticScholar) -> None:
@@ -345,7 +256,6 @@ async def test_hyphens_go_as_the_service_finds_nothing_with_them(
 async def test_the_key_goes_with_every_look_up(scholar: Scholar, look_up: Operation) -> None:
     source = asking(scholar.url, "right")
     await LOOK_UPS[look_up](source)
-    await source.close()
     assert [asked.headers.get("x-api-key") for asked in scholar.requests] == ["right"]
 
 
@@ -354,73 +264,10 @@ async def test_a_refused_key_is_named_and_not_sent_again(scholar: Scholar, look_
     source = asking(scholar.url, "wrong-secret")
     with pytest.raises(LiteratureError) as caught:
         await LOOK_UPS[look_up](source)
-    await source.close()
     assert "the key in S2_KEY is refused: 403" in str(caught.value)
     assert "fix the key in S2_KEY" in str(caught.value)
     assert "wrong-secret" not in str(caught.value)
     assert len(scholar.requests) == 1
-
-
-TROUBLES = {
-    "429": Trouble("status", status=429, body='{"message": "Too Many Requests", "code": "429"}'),
-    "500": Trouble("status", status=500),
-    "502, a page": Trouble("status", status=502, body="<html>Bad Gateway</html>"),
-    "503, no body": Trouble("status", status=503, body=""),
-    "504": Trouble("status", status=504),
-    "malformed": Trouble("malformed"),
-    "truncated": Trouble("truncated"),
-    "dropped": Trouble("drop"),
-    "a page": Trouble("body", body="<html>Sign in to this network</html>"),
-    "no object": Trouble("body", body="[]"),
-    "an error": Trouble("body", body='{"error": "Internal"}'),
-    "nothing": Trouble("body", body="{}"),
-    "of another shape": Trouble("body", body='{"offset": 0, "data": [{"paperId": {"of": 3}}]}'),
-    "hits without data": Trouble("body", body='{"total": 3, "offset": 0}'),
-}
-
-
-@pytest.mark.parametrize("look_up", ON_TROUBLE)
-async def test_trouble_that_passes_is_waited_out(
-    scholar: Scholar, source: SemanticScholar, look_up: Operation
-) -> None:
-    expected = await LOOK_UPS[look_up](source)
-    for name, trouble in TROUBLES.items():
-        scholar.requests.clear()
-        scholar.troubles[:] = [_again(trouble, times=2)]
-        assert await LOOK_UPS[look_up](source) == expected, name
-        assert len(scholar.requests) == 3, name
-
-
-@pytest.mark.parametrize("look_up", ON_TROUBLE)
-async def test_trouble_that_stays_never_reads_as_nothing_found(
-    scholar: Scholar, source: SemanticScholar, look_up: Operation
-) -> None:
-    for name, trouble in TROUBLES.items():
-        scholar.requests.clear()
-        scholar.troubles[:] = [_again(trouble, times=None)]
-        with pytest.raises(LiteratureError) as caught:
-            await LOOK_UPS[look_up](source)
-        assert caught.value.source == "semantic_scholar"
-        assert caught.value.tried == "3 times", name
-        assert caught.value.hint
-        assert "Value error" not in caught.value.message, name
-        assert len(scholar.requests) == 3, name
-
-
-def _again(trouble: Trouble, times: int | None) -> Trouble:
-    return Trouble(trouble.kind, times, status=trouble.status, body=trouble.body)
-
-
-@pytest.mark.parametrize("look_up", LOOK_UPS)
-async def test_what_the_service_will_not_do_is_not_asked_again(
-    scholar: Scholar, source: SemanticScholar, look_up: Operation
-) -> None:
-    for status in (400, 401, 403, 404):
-        scholar.requests.clear()
-        scholar.troubles[:] = [Trouble("status", status=status, times=None, body='{"message": "No"}')]
-        with pytest.raises(LiteratureError, match=str(status)):
-            await LOOK_UPS[look_up](source)
-        assert len(scholar.requests) == 1
 
 
 async def test_a_page_that_fails_fails_the_look_up(scholar: Scholar, source: SemanticScholar) -> None:
@@ -431,144 +278,6 @@ async def test_a_page_that_fails_fails_the_look_up(scholar: Scholar, source: Sem
         await ask(source, "search", "fruit", 230)
 
 
-@pytest.mark.parametrize("as_date", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_everybody_waits_as_long_as_the_service_asks(
-    scholar: Scholar, source: SemanticScholar, as_date: bool
-) -> None:
-    wait = formatdate(time.time() + 2, usegmt=True) if as_date else "0.8"
-    scholar.troubles.append(Trouble("status", status=429, headers={"Retry-After": wait}))
-    until = time.time() + (1 if as_date else 0.8)  # a date knows no fractions of a second
-    first = asyncio.create_task(ask(source, "search", "fruit"))
-    await asyncio.sleep(0.3)
-    await asyncio.gather(first, paper_of(source, A), ask(source, "references", A))
-    assert time.time() >= until
-    refused, *others = (asked.at for asked in scholar.requests)
-    assert len(others) == 3
-    assert min(others) - refused >= 0.8 - 0.02
-
-
-async def test_a_wait_beyond_the_patience_is_given_up_at_once(scholar: Scholar) -> None:
-    source = asking(scholar.url, patience=1.0)
-    scholar.troubles.append(Trouble("status", status=503, times=None, headers={"Retry-After": "3600"}))
-    start = time.monotonic()
-    with pytest.raises(LiteratureError, match="503") as caught:
-        await ask(source, "search", "fruit")
-    with pytest.raises(LiteratureError, match="another 3600 s") as after:
-        await paper_of(source, A)
-    await source.close()
-    assert time.monotonic() - start < 0.5
-    assert (caught.value.tried, after.value.tried) == ("once", "not asked")
-    assert len(scholar.requests) == 1
-
-
-@pytest.mark.slow
-async def test_a_slow_service_is_given_up_when_the_patience_ends(scholar: Scholar) -> None:
-    source = asking(scholar.url, patience=0.4)
-    scholar.troubles.append(Trouble("slow", times=None, seconds=1.0))
-    start = time.monotonic()
-    with pytest.raises(LiteratureError, match="semantic_scholar: search: ") as caught:
-        await ask(source, "search", "fruit")
-    assert time.monotonic() - start < 0.8
-    assert "patience" in str(caught.value)
-    await source.close()
-
-
-@pytest.mark.slow
-async def test_the_patience_is_one_for_all_pages(scholar: Scholar) -> None:
-    scholar.papers = many(900)
-    scholar.troubles.append(Trouble("slow", times=None, seconds=0.15))
-    source = asking(scholar.url, patience=0.5)
-    start = time.monotonic()
-    with pytest.raises(LiteratureError):
-        await ask(source, "search", "fruit", 900)
-    assert time.monotonic() - start < 0.9
-    await source.close()
-
-
-async def test_nobody_at_the_address() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    source = asking(url)
-    with pytest.raises(LiteratureError, match="cannot be reached") as caught:
-        await ask(source, "search", "fruit")
-    assert caught.value.tried == "3 times"
-    assert "literature.endpoints.semantic_scholar" in str(caught.value)
-    await source.close()
-
-
-@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1"])
-async def test_a_wrong_address_is_said_so_at_once(url: str) -> None:
-    source = asking(url)
-    with pytest.raises(LiteratureError, match="cannot be reached") as caught:
-        await ask(source, "search", "fruit")
-    assert caught.value.tried == "once"
-    await source.close()
-
-
-async def test_connections_are_kept_between_requests(scholar: Scholar, source: SemanticScholar) -> None:
-    for look_up in LOOK_UPS.values():
-        await look_up(source)
-    assert (len(scholar.requests), scholar.connections) == (3, 1)
-
-
-@pytest.mark.slow
-async def test_fifty_look_ups_at_once_keep_the_pace(scholar: Scholar) -> None:
-    sources = [asking(scholar.url, pace=Pace(0.01)) for _ in range(5)]
-    await asyncio.gather(
-        *(paper_of(source, A) for source in sources)
-    )  # connected, so that times tell of the pace
-    scholar.requests.clear()
-    await asyncio.gather(*(ask(sources[number % 5], "search", "fruit", parts=()) for number in range(50)))
-    await asyncio.gather(*(source.close() for source in sources))
-    starts = sorted(asked.at for asked in scholar.requests)
-    assert len(starts) == 50
-    assert starts[-1] - starts[0] >= 49 * 0.01 - 0.05
-
-
-async def test_a_look_up_that_is_cancelled_leaves_nothing_behind(scholar: Scholar) -> None:
-    source = asking(scholar.url, pace=Pace(0.2))
-    tasks = [asyncio.create_task(ask(source, "search", "fruit")) for _ in range(20)]
-    await asyncio.sleep(0.05)
-    for task in tasks:
-        task.cancel()
-    ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert sum(isinstance(one, asyncio.CancelledError) for one in ended) >= 19
-    start = time.monotonic()
-    assert ids(await ask(source, "search", "fruit"))
-    assert time.monotonic() - start < 0.5
-    await source.close()
-
-
-def test_a_source_serves_one_event_loop_after_the_other(scholar: Scholar) -> None:
-    source = asking(scholar.url)
-    for _ in range(3):
-        assert asyncio.run(ask(source, "search", "fruit"))
-
-
-def test_loops_side_by_side_keep_a_connection_each(scholar: Scholar) -> None:
-    source = asking(scholar.url)
-    with asyncio.Runner() as one, asyncio.Runner() as other:
-        for _ in range(3):
-            assert one.run(ask(source, "search", "fruit"))
-            assert other.run(ask(source, "search", "fruit"))
-        one.run(source.close())
-        assert other.run(ask(source, "search", "fruit"))
-        other.run(source.close())
-    assert (len(scholar.requests), scholar.connections) == (7, 2)
-
-
-async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:
-    source = asking(scholar.url, retries=0)
-    for body, told in (("<html>", "not JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
-        scholar.troubles[:] = [Trouble("body", body=body)]
-        with pytest.raises(LiteratureError, match="cannot be read") as caught:
-            await ask(source, "search", "fruit")
-        assert told in caught.value.message
-        assert "pydantic" not in caught.value.message
-    await source.close()
-
-
 async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: Scholar) -> None:
     elsewhere = {
         "Location": f"{scholar.url}/graph/v1/paper/search?query=fruit&fields=title&offset=0&limit=10"
@@ -577,21 +286,8 @@ async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: S
     with Scholar(troubles=[moved]) as first:
         source = asking(first.url, scholar.key)
         assert ids(await ask(source, "search", "fruit"))
-        await source.close()
         assert {asked.headers.get("x-api-key") for asked in first.requests} == {scholar.key}
     assert {asked.headers.get("x-api-key") for asked in scholar.requests} == {None}
-
-
-async def test_a_bad_record_costs_that_record_and_is_told(scholar: Scholar) -> None:
-    source = asking(scholar.url, retries=0)
-    good: dict[str, Any] = {"paperId": A, "title": "Fruit", "citationCount": -5, "year": True}
-    page = {"total": 3, "offset": 0, "data": [good, {**good, "title": 5}, {"paperId": B}, None]}
-    scholar.troubles[:] = [Trouble("body", body=json.dumps(page))]
-    request = Request("search", "fruit")
-    (paper,) = await source.look_up(request)
-    assert (paper.title, paper.citations, paper.year) == ("Fruit", None, None)
-    assert [fault.partition(" (")[0] for fault in request.faults] == ["2 of 4 records cannot be read"]
-    await source.close()
 
 
 async def test_odd_records_of_the_wild_cost_themselves(scholar: Scholar) -> None:
@@ -600,23 +296,16 @@ async def test_odd_records_of_the_wild_cost_themselves(scholar: Scholar) -> None
         "paperId": A,
         "title": "Fruit <i>in vitro</i>",
         "abstract": "Half \ud800 a letter.",
+        "citationCount": -5,
+        "year": True,
     }
-    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}]
+    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}, {**good, "title": 5}]
     scholar.troubles[:] = [Trouble("body", body=json.dumps({"offset": 0, "data": [*odd, good]}))]
     request = Request("search", "fruit")
     (paper,) = await source.look_up(request)
-    assert (paper.title, "a letter." in paper.abstract) == ("Fruit in vitro", True)
-    assert [fault.partition(" (")[0] for fault in request.faults] == ["3 of 4 records cannot be read"]
-    await source.close()
-
-
-async def test_pages_that_do_not_move_end_at_once(scholar: Scholar) -> None:
-    source, data = asking(scholar.url, retries=0), [{"paperId": A, "title": "Fruit"}]
-    pages = [{"offset": at, "next": at + 100, "data": data} for at in range(0, 900, 100)]
-    scholar.troubles[:] = [Trouble("body", body=json.dumps(page)) for page in pages]
-    assert len(await source.look_up(Request("search", "fruit", limit=300))) == 1
-    assert len(scholar.requests) == 2
-    await source.close()
+    assert (paper.title, paper.citations, paper.year) == ("Fruit in vitro", None, None)
+    assert "a letter." in paper.abstract
+    assert [fault.partition(" (")[0] for fault in request.faults] == ["4 of 5 records cannot be read"]
 
 
 async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None:
@@ -624,13 +313,6 @@ async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None
     scholar.troubles[:] = [Trouble("body", body='{"data": [' + "[]," * 500_000 + "0]}")]
     with pytest.raises(LiteratureError, match="more than 500,000 values"):
         await ask(source, "search", "fruit")
-    await source.close()
-    for body, headers in (
-        (gzip.compress(bytes(20_000_000)), {"Content-Encoding": "gzip"}),
-        (bytes(20_000_000), {}),
-    ):
-        with pytest.raises(GarbledError, match="longer than 16 MB"):
-            await body_of(httpx.Response(200, headers=headers, stream=httpx.ByteStream(body)))
 
 
 async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_place(scholar: Scholar) -> None:
@@ -638,7 +320,6 @@ async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_pla
     scholar.troubles[:] = [Trouble("status", None, status=301, headers={"Location": "/login"})]
     with pytest.raises(LiteratureError, match=r"too many redirections.*/login.*\(301\)"):
         await ask(source, "search", "fruit")
-    await source.close()
 
 
 @pytest.mark.parametrize(

@@ -58,24 +58,6 @@ async def test_fifty_callers_at_once_start_one_after_the_other() -> None:
     assert at[-1] - at[0] >= 49 * 0.01 - EARLY
 
 
-@pytest.mark.slow
-def test_threads_and_their_loops_share_one_pace() -> None:
-    at, send = starts()
-    address = next(addresses)
-
-    async def some() -> None:
-        mine = service(0.02, address=address)
-        await asyncio.gather(*(mine.call(send, "search") for _ in range(6)))
-
-    threads = [threading.Thread(target=lambda: asyncio.run(some())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(at) == 24
-    assert max(at) - min(at) >= 23 * 0.02 - 0.1
-
-
 async def test_services_do_not_wait_for_each_other() -> None:
     at, send = starts()
     await asyncio.gather(*(service(5.0).call(send, "search") for _ in range(5)))
@@ -420,12 +402,6 @@ def test_retry_after_as_a_date(ahead: int) -> None:
     expected = pytest.approx(max(0, ahead), abs=1.5)
     assert seconds_of(formatdate(moment, usegmt=True)) == expected
     assert seconds_of(formatdate(moment)) == expected  # -0000: no zone named, so UTC
-
-
-@given(st.text())
-def test_retry_after_of_any_text_is_seconds_or_nothing(value: str) -> None:
-    seconds = seconds_of(value)
-    assert seconds is None or seconds >= 0
 
 
 @pytest.mark.parametrize(

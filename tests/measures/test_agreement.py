@@ -74,30 +74,6 @@ def test_figures_are_those_of_scipy_and_of_counting(seed: int) -> None:
         assert figure.low < figure.estimate < figure.high
 
 
-def test_a_model_as_noisy_as_a_person_goes_with_people_as_a_person_does() -> None:
-    scores, ratings = made(200, 4, 1.2)
-    found = calibrate(scores, ratings, threshold=5.5, resamples=60)
-    for name in FIGURES:
-        model, person = found.scores.figures[name], found.people.figures[name]
-        assert model
-        assert person
-        assert model.estimate == pytest.approx(person.estimate, abs=0.06), name
-        assert model.high - model.low < 0.3
-
-
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Of many samples of a population whose rank correlation is known, about nineteen in twenty."""
-    large, ratings = made(4000, 1, 1.0, 99)
-    truth: Any = spearmanr([*large.values()], [*ratings.means("score").values()])[0]
-    inside = 0
-    for seed in range(60):
-        scores, some = made(40, 1, 1.0, seed)
-        figure = calibrate(scores, some, resamples=100).scores.figures["spearman"]
-        assert figure
-        inside += figure.low <= truth <= figure.high
-    assert inside >= 50
-
-
 def test_perfect_reversed_and_silent_scores() -> None:
     _, ratings = made(20, 3, 0.5)
     means = ratings.means("score")
@@ -189,11 +165,6 @@ def test_intervals_are_scipys() -> None:
     assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.03)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    assert side_of(X, Y, seed=3, resamples=500) == side_of(X, Y, seed=3, resamples=500)
-    assert side_of(X, Y, seed=3, resamples=500).unusable != side_of(X, Y, seed=4, resamples=500).unusable
-
-
 def test_resamples_without_a_correlation_are_counted() -> None:
     # Of the 27 resamples of three pairs, three are one pair three times.
     found = side_of([1, 2, 3], [1, 3, 2])
@@ -278,29 +249,6 @@ def test_alpha_by_hand() -> None:
     assert krippendorff_alpha(by_unit({"A": "1 3", "B": "2 3"})) == pytest.approx(1 - 6 / 22)
 
 
-def test_alpha_of_full_agreement_and_of_none() -> None:
-    assert krippendorff_alpha(by_unit({"A": "1 5 9", "B": "1 5 9"})) == 1
-    assert (krippendorff_alpha(by_unit({"A": "1 9", "B": "9 1"})) or 0) < 0
-
-
 @pytest.mark.parametrize("table", [{"A": "1 5 9"}, {"A": "1 .", "B": ". 2"}, {"A": "4 4", "B": "4 4"}])
 def test_where_nothing_can_be_said_of_agreement(table: dict[str, str]) -> None:
     assert krippendorff_alpha(by_unit(table)) is None
-
-
-@given(
-    st.lists(st.lists(st.integers(1, 10), min_size=2, max_size=4), min_size=2, max_size=8), positive, number
-)
-def test_alpha_does_not_mind_scale_origin_or_order(
-    units: list[list[int]], scale: float, origin: float
-) -> None:
-    given_units = {str(n): {str(r): float(v) for r, v in enumerate(unit)} for n, unit in enumerate(units)}
-    moved = {
-        n: {r: scale * v + origin for r, v in reversed(unit.items())}
-        for n, unit in reversed(given_units.items())
-    }
-    alpha = krippendorff_alpha(given_units)
-    assert (alpha is None) == (len({v for unit in units for v in unit}) == 1)
-    if alpha is not None:
-        assert alpha <= 1
-        assert krippendorff_alpha(moved) == pytest.approx(alpha, abs=1e-6)

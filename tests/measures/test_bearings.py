@@ -28,17 +28,6 @@ def test_papers_around_the_text_in_a_plane_keep_their_angles() -> None:
     assert gaps == pytest.approx([60, 180, 120, 120, 180, 60], abs=0.3)
 
 
-def test_alike_papers_are_in_like_directions() -> None:
-    rng = np.random.default_rng(1)
-    centres = rng.normal(size=(3, 32))
-    papers = np.concatenate([centre + 0.05 * rng.normal(size=(4, 32)) for centre in centres])
-    found = bearings(np.zeros(32, dtype=np.float32), papers.astype(np.float32))
-    groups = [found[:4], found[4:8], found[8:]]
-    within = max(apart(a, b) for group in groups for a in group for b in group)
-    between = min(apart(a, b) for n, one in enumerate(groups) for two in groups[n + 1 :] for a in one for b in two)  # fmt: skip
-    assert within < between
-
-
 @pytest.mark.parametrize("papers", [np.zeros((3, 4)), np.ones((2, 4)), np.eye(1, 4)])
 def test_copies_of_the_text_and_equal_papers_have_a_bearing(papers: Floats) -> None:
     found = bearings(np.zeros(4, dtype=np.float32), papers.astype(np.float32))

@@ -1,7 +1,6 @@
 """RND: worked by hand on a line, and what must hold of it whatever the papers are."""
 
 import re
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -57,24 +56,6 @@ def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
     found = relative_neighbour_density(points, papers, around=around, own=own)
     assert found == pytest.approx([plainly(point, papers, around, own) for point in points])
     assert all(0 <= one <= 1 for one in found)
-
-
-@settings(max_examples=25)
-@given(seed=SEEDS, own=st.integers(1, 39))
-def test_among_the_same_papers_a_thinner_place_never_has_a_lower_density_rank(seed: int, own: int) -> None:
-    papers, points = random_papers(seed), random_points(seed + 5, 8)
-    found = np.array(relative_neighbour_density(points, papers, around=len(papers), own=own))
-    thinness = np.sort(plain_distances(points, papers.vectors), axis=1)[:, :own].mean(axis=1)
-    assert (np.diff(found[np.argsort(thinness)]) >= 0).all()
-
-
-@settings(max_examples=25)
-@given(seed=SEEDS, scale=st.sampled_from([0.25, 2.0, 64.0]))
-def test_scale_and_place_do_not_matter(seed: int, scale: float) -> None:
-    papers, points = random_papers(seed), random_points(seed + 5)
-    larger = replace(papers, vectors=papers.vectors * np.float32(scale))
-    found = relative_neighbour_density(points, papers, around=10, own=5)
-    assert relative_neighbour_density(points * np.float32(scale), larger, around=10, own=5) == found
 
 
 def test_a_dense_field_does_not_look_old_for_being_dense() -> None:

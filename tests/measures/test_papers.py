@@ -10,8 +10,6 @@ import pytest
 
 from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError
 from manyheads.core.texts import Subject
-from manyheads.corpus import matrix
-from manyheads.corpus.building import build_corpus
 from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.phrases import LexicalEmbedder
@@ -20,7 +18,7 @@ from manyheads.measures.papers import FOLDER, load_papers
 from manyheads.measures.scores import scores
 from support.corpora import built as built_corpus
 from support.corpora import copied
-from support.papers import papers, write_corpus
+from support.papers import papers
 
 MODEL = LexicalEmbedder()
 
@@ -154,37 +152,3 @@ def test_unknown_citations_leave_no_impact(corpus: Path) -> None:
         assert ("ci" in one.missing) == (2017 in of)
     assert any(2017 in of for of in years)
     assert any(2017 not in of for of in years)
-
-
-def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
-    opened = MeasuringCorpus.open(corpus)
-    subjects = texts(*(one["abstract"] for one in papers(5, seed=3)))
-    exact = scores(opened, subjects, normalise="none")
-    asked = scores(opened, subjects, normalise="none", search="approximate", rnd=(10, 5))
-    assert [one.search for one in asked] == ["approximate"] * 5
-    for one, other in zip(
-        exact, asked, strict=True
-    ):  # a corpus this small has no index: the bank misses nothing
-        assert other.hd == pytest.approx(one.hd, rel=1e-3)
-        assert 0 <= (other.rnd or 0) <= 1
-    shutil.rmtree(corpus / "papers")
-    assert scores(opened, subjects, normalise="none") == exact
-    with pytest.raises(CorpusError, match="no bank"):
-        scores(opened, subjects, search="approximate")
-
-
-def test_a_large_corpus_shares_its_vectors_with_the_bank(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = write_corpus(tmp_path / "papers.jsonl", papers(80))
-    build_corpus(source, tmp_path / "small", BuildOptions(bound=2014), LexicalEmbedder()).close()
-    monkeypatch.setattr(matrix, "MATRIX_FROM", 50)
-    build_corpus(source, tmp_path / "large", BuildOptions(bound=2014), LexicalEmbedder()).close()
-    small, large = (MeasuringCorpus.open(tmp_path / name) for name in ("small", "large"))
-    for one, other in ((small.past, large.past), (small.contemporary, large.contemporary)):
-        assert (one.ids, one.years, one.citations) == (other.ids, other.years, other.citations)
-        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
-    assert not [*(tmp_path / "large" / FOLDER).rglob("*.npy")]
-    KnowledgeBank.open(tmp_path / "large", LexicalEmbedder()).close()  # for writing: the matrix goes
-    again = MeasuringCorpus.open(tmp_path / "large")
-    np.testing.assert_allclose(again.past.vectors, small.past.vectors, atol=1e-6)

@@ -132,12 +132,3 @@ def test_an_open_quotation_mark_swallows_no_scores(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,on,name\nT1,1,"owls\nT2,2,bats\n', encoding="utf-8")
     with pytest.raises(RatingError, match=r"a\.csv: not a CSV file"):
         read_scores([tmp_path / "a.csv"], "on")
-
-
-def test_what_cannot_be_compared_says_why() -> None:
-    scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
-    found = compare(rated("T0", "T1", "T2"), scores, "on")
-    assert found.calibration
-    assert found.calibration.scores.figures["pearson"] is None
-    assert "all ratings" in found.calibration.scores.why["pearson"]
-    assert found.criteria["novelty"].alpha is None

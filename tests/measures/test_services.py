@@ -150,14 +150,6 @@ async def test_papers_that_nothing_can_be_held_against_are_counted() -> None:
     assert (score.retrieval.found, score.retrieval.incomplete, score.retrieval.compared) == (4, 3, 1)
 
 
-async def test_nothing_found_is_no_distance() -> None:
-    with Scholar(()) as scholar:
-        score = await measured(scholar)
-    assert score.missing["cd"].startswith("0 papers")
-    assert score.retrieval
-    assert not score.retrieval.degraded
-
-
 @pytest.mark.parametrize(
     ("unknown", "normalise", "why"),
     [

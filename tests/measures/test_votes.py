@@ -91,12 +91,6 @@ def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_row_with_a_known_and_an_unknown_answer_is_left_out(tmp_path: Path) -> None:
-    path = table(tmp_path / "v.csv", "left,right,winner\na,b,left\na,b,perhaps\n")
-    read = read_votes(path)
-    assert (len(read.votes), [*read.left_out.values()]) == (1, [[f"{path}:3"]])
-
-
 def test_a_second_vote_of_a_rater_counts_once_and_of_unknown_raters_each_time(tmp_path: Path) -> None:
     known = "left,right,winner,rater,case\na,b,a,R,c\nb,a,b,R,c\n"
     assert len(read_votes(table(tmp_path / "v.csv", known)).votes) == 1

@@ -4,11 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-import pytest
-
-from manyheads.base.errors import ModelError
 from manyheads.systems.results import closing_lines
-from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
 
@@ -52,12 +48,3 @@ async def test_a_discussion_shows_who_spoke_and_whether_the_critic_approves(llm:
     assert "approves the idea" in page
     assert "the idea: is finished. the critic approves the idea" in page
     assert "A Analyst analyst R Researcher researcher C Critic critic" in page
-
-
-async def test_a_stopped_baseline_shows_who_takes_part(llm: LLM, tmp_path: Path) -> None:
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Critique", status=403))
-    with pytest.raises(ModelError):
-        await told(llm, tmp_path / "run", "discussion")
-    page = words(tmp_path / "run")
-    assert "This run is not finished." in page
-    assert "Team A Analyst analyst R Researcher researcher C Critic critic A baseline" in page

@@ -43,11 +43,6 @@ def test_a_teams_is_its_topic_idea_title_and_abstract() -> None:
     assert told[1][1] == "Owls that plan"
 
 
-def test_an_idea_with_the_title_of_its_abstract_is_named_once() -> None:
-    told = essence(run_of(TEAM | {"idea": idea("Planning with owls", votes=1)}))
-    assert [name for name, _ in told] == ["Topic", "Title", ABSTRACT]
-
-
 def test_a_reviews_is_its_scores_and_their_means() -> None:
     assert essence(run_of(REVIEW)) == [
         ("Title", "Owls"),

@@ -24,11 +24,6 @@ def test_both_texts_can_be_read_off_the_difference(old: str, new: str) -> None:
     assert without("del", pieces) == new.split()
 
 
-@given(TEXTS)
-def test_a_text_does_not_differ_from_itself(text: str) -> None:
-    assert all(piece.kind == "same" for piece in word_diff(text, text))
-
-
 def test_a_changed_word_is_marked_alone() -> None:
     assert word_diff("We run three robots for weeks", "We run four robots for weeks") == [
         Piece("same", "We run "),
@@ -38,22 +33,10 @@ def test_a_changed_word_is_marked_alone() -> None:
     ]
 
 
-def test_single_words_between_changes_are_no_islands() -> None:
-    pieces = word_diff("alpha and beta stay here", "gamma and delta stay here")
-    assert [piece.kind for piece in pieces] == ["del", "ins", "same"]
-    assert pieces[0].text.strip() == "alpha and beta"
-
-
 def test_a_few_words_between_long_changes_are_no_islands() -> None:
     old = "a paired test over missions is used at night and in smoke where cameras cannot see a thing"
     new = "we ask ten people who know the floors at night and in rooms that they have never entered before"
     assert [piece.kind for piece in word_diff(old, new)] == ["del", "ins"]
-
-
-def test_a_long_stretch_between_short_changes_stays() -> None:
-    stays = "robots on two floors and in a smoke chamber by day and at night"
-    pieces = word_diff(f"three {stays} only", f"four {stays} always")
-    assert [piece.kind for piece in pieces] == ["del", "ins", "same", "del", "ins"]
 
 
 @given(TEXTS, TEXTS)
@@ -69,14 +52,6 @@ def test_a_long_stretch_that_stayed_has_a_gap() -> None:
     assert [piece.kind for piece in told] == ["del", "ins", "same", "gap", "same", "del", "ins"]
     assert "".join(piece.text for piece in told) == "".join(piece.text for piece in pieces)
     assert [len(piece.text.split()) for piece in told[2:5]] == [BESIDE, LONG + 1 - 2 * BESIDE, BESIDE]
-
-
-def test_a_long_text_that_stayed_shows_its_beginning() -> None:
-    told = shortened([Piece("same", "word " * LONG * 2)])
-    assert [(piece.kind, len(piece.text.split())) for piece in told] == [
-        ("same", BESIDE),
-        ("gap", LONG * 2 - BESIDE),
-    ]
 
 
 def test_counts_what_came_and_went() -> None:

@@ -82,11 +82,6 @@ def test_a_broken_result_is_named(run: Write, content: str) -> None:
         read(folder)
 
 
-def test_a_result_of_wrong_types_names_the_key(run: Write) -> None:
-    with pytest.raises(SubjectError, match=r"ideas\.0\.number"):
-        read(run(outcome={"system": "virsci", "ideas": [{"number": "first"}]}))
-
-
 def test_without_a_result_the_events_tell_what_was_paid(run: Write, told: dict[str, Any]) -> None:
     result = read(run(finished=False)).result
     assert not result.finished

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.base.errors import JournalError
 from manyheads.core.events import AnyEvent, Invited, Said
-from manyheads.report.page import FOLD_AT, SECTIONS, duration, monogram, number, split
+from manyheads.report.page import FOLD_AT, duration, monogram, number, split
 from manyheads.systems.results import write_report
 from support.results import today
 
@@ -65,12 +65,6 @@ def test_can_be_walked_by_headings_and_links(run: Write, read: Read) -> None:
     assert ("html", {"lang": "en"}) in page.tags
 
 
-def test_shows_words_that_came_and_went(run: Write) -> None:
-    html = write_report(run()).read_text(encoding="utf-8")
-    assert "<ins>far</ins>" in html
-    assert re.search(r"<del>[^<]*nothing\.</del>", html)
-
-
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_model_text_is_never_markup(
     run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any], finished: bool
@@ -113,25 +107,6 @@ def test_an_unfinished_run_says_so(run: Write, read: Read, tale: list[AnyEvent])
     assert "manyheads resume" in words
     assert "No idea has been put forward yet." in words
     assert "The abstract has not been written yet." in words
-
-
-def test_a_run_that_never_began_has_a_report(run: Write, read: Read) -> None:
-    assert "A run without a title yet" in read(run(events=[], finished=False, config="system: virsci")).words
-
-
-def test_a_line_cut_by_a_kill_is_told(run: Write, read: Read) -> None:
-    folder = run(finished=False)
-    with (folder / "events.jsonl").open("a", encoding="utf-8") as log:
-        log.write('{"kind": "sa')
-    assert "1 line of events.jsonl could not be read" in read(folder).words
-
-
-def test_a_given_topic_was_not_discussed(
-    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
-) -> None:
-    told["topic"] = {"topic": "Robust retrieval", "rationale": "Given by the user.", "fixed": True}
-    words = read(run(events=[e for e in tale if e.stage != "topic"], outcome=told)).words
-    assert "The topic was given with the run; it was not discussed." in words
 
 
 def test_novelty_switched_off_is_told(
@@ -177,12 +152,6 @@ def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict
     assert "at a cost of 0.0123 EUR" in words
 
 
-def test_votes_of_several_turns_are_explained(run: Write, read: Read, told: dict[str, Any]) -> None:
-    assert "Votes Forgetting on Purpose" in read(run()).words
-    told["votes"] += [{**vote, "turn": 2} for vote in told["votes"]]
-    assert "Votes (4 voters, 2 turns) Forgetting on Purpose" in read(run(outcome=told)).words
-
-
 def test_the_topic_is_settled_between_agreement_and_who_stays(run: Write, read: Read) -> None:
     words = read(run()).words
     assert "Does the team agree? 4 answers, 1 decision" in words
@@ -190,14 +159,6 @@ def test_the_topic_is_settled_between_agreement_and_who_stays(run: Write, read: 
     assert (
         "settles it Memory that forgets by use in long robot missions It is open, testable and ours." in words
     )
-
-
-def test_a_version_without_a_changed_word_says_so(run: Write, read: Read, told: dict[str, Any]) -> None:
-    assert "no words changed" not in read(run()).words
-    told["drafts"][2] = {**told["drafts"][2], **{key: told["drafts"][1][key] for key in SECTIONS}}
-    words = read(run(outcome=told)).words
-    assert "Version 3 9 Scientist9 turn 1 no words changed" in words
-    assert "+0" not in words
 
 
 def test_advice_stands_at_the_version_that_it_went_into(run: Write, read: Read, tale: list[AnyEvent]) -> None:
@@ -208,11 +169,6 @@ def test_advice_stands_at_the_version_that_it_went_into(run: Write, read: Read, 
     versions, other = words.split("Other advice from outside")
     assert versions.index("Version 3") < versions.index("What of 1?") < versions.index("Version 4")
     assert "What of 7?" in other
-
-
-def test_calls_that_no_speech_stands_for_are_told_apart(run: Write, read: Read, told: dict[str, Any]) -> None:
-    told["usage"]["calls"] += 3
-    assert "other calls" in read(run(outcome=told)).words
 
 
 def test_what_was_paid_for_nothing_is_told(run: Write, read: Read, told: dict[str, Any]) -> None:

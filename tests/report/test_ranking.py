@@ -1,23 +1,20 @@
 """The report of a ranking: S, ranks and places in each order, what places have done, and the ideas as ranked."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ModelError, SubjectError
 from manyheads.core.events import AnyEvent
-from manyheads.systems.ranking.result import bias_in_words, meaning
+from manyheads.systems.ranking.result import bias_in_words
 from manyheads.systems.results import essence, load, write_report
 from report.conftest import Reader, said
-from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
 from support.ranked import RANKED, SHOWN, TITLES, WHY, form, order, ranking
 from support.requests import Request
-from support.results import run_of, today
+from support.results import run_of
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Reader]
@@ -65,13 +62,6 @@ def test_a_failed_order_tells_why_and_counts_nowhere(ranked_run: Write, read: Re
     assert "1 order without a ranking. It failed and is left out of every mean" in words
 
 
-def test_reasons_stand_by_the_ideas_names(ranked_run: Write, read: Read) -> None:
-    words = read(ranked_run()).words
-    told = f"{TITLES[0]} target shown in place 2 Because {TITLES[0]} stands there."
-    assert told in words
-    assert "Order 4 S 0.67 the target, shown in place 3, got rank 3" in words
-
-
 def test_forms_tell_what_the_judge_was_not_shown(ranked_run: Write, read: Read) -> None:
     page = read(ranked_run())
     assert page.words.count("Hypothesis (not shown)") == 4
@@ -106,12 +96,6 @@ def test_a_bias_is_told_in_words(ranked_run: Write, bias: float, p: float, told:
     assert told in told_of(ranked_run(position_bias=bias, position_p=p))
 
 
-def test_few_orders_are_said_to_tell_little(ranked_run: Write) -> None:
-    assert "needs at least 4 orders" in told_of(ranked_run(position_p=0.5))
-    orders = [order(shown, RANKED[0]) for shown in SHOWN]
-    assert "it takes 4" not in told_of(ranked_run(position_p=0.5, orders=orders))
-
-
 def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: Read) -> None:
     alone = {
         "orders": [order(SHOWN[0], RANKED[0])],
@@ -121,30 +105,6 @@ def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: R
     folder = ranked_run(**alone)
     assert "These orders give no interval." in read(folder).words
     assert told_of(folder) == "Position bias needs at least two rankings."
-
-
-def test_many_orders_go_into_tables_that_fit(ranked_run: Write, read: Read) -> None:
-    page = read(ranked_run(orders=[order(SHOWN[0], RANKED[0])] * 17))
-    assert [attrs["colspan"] for tag, attrs in page.tags if tag == "th" and "colspan" in attrs] == [
-        "8",
-        "8",
-        "1",
-    ]
-    assert [tag["rowspan"] for _, tag in page.tags if "rowspan" in tag] == ["2"] * 4, (
-        "means in the first alone"
-    )
-
-
-def test_a_single_idea_is_spoken_of_as_one(ranked_run: Write) -> None:
-    ranked = load(ranked_run(ideas=ranking()["ideas"][:1], orders=[], s=1.0)).result
-    assert meaning(ranked).startswith("S = 1.00: the idea ranked above the target in 100% of the orders")
-
-
-def test_an_idea_that_was_ranked_as_it_stood_is_shown_so(ranked_run: Write, read: Read) -> None:
-    plain = {"source": "", "title": "", "text": "Mice know the way home.", "fields": {}}
-    words = read(ranked_run(ideas=[plain, *ranking()["ideas"][1:]])).words
-    assert "Idea 1 Mice know the way home." in words
-    assert "Idea 1 1.33" in words, "it goes by its number"
 
 
 def test_an_unfinished_ranking_shows_what_has_come(run: Write, read: Read) -> None:
@@ -170,13 +130,6 @@ def test_nothing_that_a_model_writes_becomes_markup(ranked_run: Write) -> None:
     assert page.count("&lt;script&gt;owned()") > 10
 
 
-def test_what_no_run_writes_is_refused(ranked_run: Write) -> None:
-    folder = ranked_run()
-    (folder / "result.json").write_text(json.dumps(today(ranking(orders=[{"shown": "x"}]))), encoding="utf-8")
-    with pytest.raises(SubjectError, match=r"orders\.0\.shown"):
-        write_report(folder)
-
-
 SETS = (
     "system=ranking", "ranking.target=Dogs find mines by smell.",
     "ranking.ideas=[Owls plan by ear., Bats map caves.]", "ranking.orders=3",
@@ -198,18 +151,6 @@ async def test_a_run_writes_what_the_page_shows(llm: LLM, tmp_path: Path) -> Non
     assert "(r = 1.00" in words
     assert words.count("It stood at 3.") == 3
     assert [row.mean for row in ranked.rows] == [2.0, 2.0, 2.0]
-
-
-async def test_a_run_that_stops_at_a_ranking_shows_what_is_condensed(llm: LLM, tmp_path: Path) -> None:
-    llm.answers["problem"] = "Nobody hears the mines."
-    llm.faults.append(
-        Fault("status", status=403, times=None, when=lambda request: request.title == "Ranking")
-    )
-    with pytest.raises(ModelError):
-        await play(config_for(llm, *SETS), tmp_path / "run", llm)
-    words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
-    assert words.count("Nobody hears the mines.") == 3
-    assert "Nothing has been ranked yet." in words
 
 
 def test_the_last_lines_tell_s_ranks_and_places() -> None:

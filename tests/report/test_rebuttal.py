@@ -1,6 +1,5 @@
 """The report of an idea's evolution: versions with what changed, reviews and verdicts beside them."""
 
-import json
 import re
 from collections.abc import Callable
 from html import unescape
@@ -9,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ModelError, SubjectError
-from manyheads.report.talk import Piece
-from manyheads.systems.rebuttal.result import lineage, steps
-from manyheads.systems.results import closing_lines, essence, load, write_report
+from manyheads.base.errors import ModelError
+from manyheads.systems.rebuttal.result import lineage
+from manyheads.systems.results import closing_lines, essence, load
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import today
 
 Play = Callable[..., Any]
 POINTS = ("strengths", "weaknesses", "suggestions")
@@ -90,19 +87,6 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
     assert "Scientists" not in page
 
 
-async def test_what_changed_is_told_by_field(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers.update(improved=better_once, hypothesis=owls)
-    await run()
-    first, second, third = steps(load(tmp_path / "run").result.rounds)
-    assert (first.alone, second.alone, third.alone) == (True, True, False)
-    assert [name for name, _ in second.sections] == [
-        "title", "problem", "objective", "hypothesis", "method", "expected_impact",
-    ]  # fmt: skip
-    assert dict(third.sections)["hypothesis"] == [
-        Piece("same", "Owls plan best "), Piece("del", "at night"), Piece("ins", "by growing ears"),
-    ]  # fmt: skip
-
-
 async def test_a_long_idea_is_told_by_what_has_changed_in_it(run: Play, llm: LLM, tmp_path: Path) -> None:
     steps_of_it = " ".join(f"Then we count the owls of forest {n}." for n in range(60))
 
@@ -120,29 +104,6 @@ async def test_a_long_idea_is_told_by_what_has_changed_in_it(run: Play, llm: LLM
     assert "the other" not in page
 
 
-async def test_words_at_an_edge_keep_their_blank(run: Play, llm: LLM, tmp_path: Path) -> None:
-    def title(request: Request) -> str:
-        return "Echo maps" if "maps at night" in request.asking else "Echo maps at night"
-
-    llm.answers.update(improved=better_once, hypothesis=owls, title=title)
-    await run()
-    assert "Echo maps <del>at night</del>" in page_of(tmp_path / "run")
-
-
-async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers["improved"] = True
-    played = await run()
-    assert len(played.result["rounds"]) == 11
-    page = page_of(tmp_path / "run")
-    assert page.count('aria-label="Verdict and review of version') == 11
-    for one in played.result["rounds"]:
-        beside = page[page.index(f'id="version-{one["round"]}"') :]
-        said = beside[: beside.index("</aside>")]
-        assert all(point in said for name in POINTS for point in one["review"][name])
-        assert not one["verdict"] or one["verdict"]["reasoning"] in said
-    assert "reached without convergence" in page
-
-
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = True
     llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 7))
@@ -158,12 +119,6 @@ async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_
     assert 'class="chip chosen"' not in page
 
 
-async def test_self_reflections_are_shown(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers.update(improved=False, reflection="It is too broad.")
-    await run("rebuttal.method=self-reflection")
-    assert "It is too broad." in page_of(tmp_path / "run")
-
-
 @pytest.mark.parametrize("sets", ["rebuttal.method=initial", "rebuttal.area_chair=false"])
 async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
     run: Play, tmp_path: Path, sets: str
@@ -172,15 +127,6 @@ async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
     assert played.result["rebuttal"]["improvements"] is None
     assert "judged better" not in dict(essence(played.run))["Rebuttal"]
     assert "Found better" not in page_of(tmp_path / "run")
-
-
-async def test_a_run_that_fails_before_its_first_idea_leaves_no_folder(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    llm.faults.append(Fault("status", status=403, times=None))
-    with pytest.raises(ModelError):
-        await run()
-    assert not (tmp_path / "run").exists()
 
 
 async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(
@@ -218,13 +164,3 @@ async def test_nothing_that_a_model_writes_is_markup(run: Play, llm: LLM, tmp_pa
     page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
     assert evil not in page
     assert page.count("&lt;script&gt;owned()") >= 4
-
-
-async def test_a_result_that_no_run_writes(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers["improved"] = False
-    await run()
-    (tmp_path / "run/result.json").write_text(
-        json.dumps(today({"system": "rebuttal", "rounds": [{"round": "x", "idea": {}}]}))
-    )
-    with pytest.raises(SubjectError, match=r"rounds\.0"):
-        write_report(tmp_path / "run")

@@ -9,9 +9,7 @@ import pytest
 
 from manyheads.core import Usage
 from manyheads.core.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
-from manyheads.core.results import Vote
 from manyheads.systems.results import closing_lines
-from manyheads.systems.virsci.report import tallies
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]
@@ -84,13 +82,6 @@ def test_self_reviews_are_told_paper_by_paper(
     assert "stands although" not in words
 
 
-def test_a_run_without_self_review_does_not_speak_of_it(run: Write, read: Read) -> None:
-    page = read(run())
-    assert "Self-review" not in page.words
-    assert "Search ledger" not in page.words
-    assert "self-review" not in page.values("id")
-
-
 def test_an_abstract_that_stands_too_close_is_marked(run: Write, read: Read, told: dict[str, Any]) -> None:
     words = read(run(outcome={**told, "self_review": reviewed(passed=False)})).words
     assert "The abstract is too similar to published work." in words
@@ -129,26 +120,6 @@ def test_a_discarded_idea_is_shown_with_its_abstract(run: Write, read: Read, tol
     assert page.words.count("discarded") >= 2
     assert [dict(each).get("class") for tag, each in page.tags if tag == "g"].count("idea out") == 2
     assert "#idea-2" in page.values("href")
-
-
-def test_versions_of_another_idea_begin_anew(run: Write, read: Read, told: dict[str, Any]) -> None:
-    again = [{**draft, "round": 2, "turn": 2} for draft in told["drafts"][:2]]
-    words = read(run(outcome={**told, "drafts": [*told["drafts"], *again]})).words
-    first, second = words.split("Round 2: another idea")
-    assert "Version 4" in first
-    assert "Version 5 17 Scientist17 turn 2 Forgetting" in second, "it is held against none"
-    assert "Version 6 4 Scientist4 turn 2 +" in second
-
-
-def test_votes_of_several_rounds_are_counted_apart() -> None:
-    votes = tuple(
-        Vote(voter=f"S{n}", turn=1, choice=choice, round=number, idea=f"{number}/{choice}", reasoning="So.")
-        for number, choices in ((1, (1, 1, 2)), (2, (1, 2, 2)))
-        for n, choice in enumerate(choices)
-    )
-    first, second = tallies(votes)
-    assert first == (1, [("1/1", 2), ("1/2", 1)])
-    assert second == (2, [("2/2", 2), ("2/1", 1)])
 
 
 def test_the_ledger_says_what_was_asked_of_whom_and_what_came(run: Write, read: Read) -> None:

@@ -41,17 +41,6 @@ def test_without_any_value_no_scale_is_made_up(kind: Kind, tmp_path: Path) -> No
     assert not {"0.0", "1.0", "0.5"} & set(words(svg))
 
 
-@pytest.mark.parametrize(
-    "kind", ["heatmap", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "heatmap")]
-)
-def test_an_empty_panel_does_not_stretch_the_scale_of_the_others(kind: Kind, tmp_path: Path) -> None:
-    full = panel(Point("1", "a", 700.0, 1.0), Point("2", "a", 705.0, 1.0))
-    empty = panel(Point("1", "a", None), Point("2", "a", None))
-    both = words(svg_of(kind, [full, empty], tmp_path))
-    alone = words(svg_of(kind, [full], tmp_path))
-    assert set(both) == {*alone, "no values"}
-
-
 def test_numbers_stand_where_they_belong_and_other_names_side_by_side(tmp_path: Path) -> None:
     def places(names: tuple[str, ...]) -> list[float]:
         points = [Point(name, "", 0.5, 0.1) for name in names]
@@ -62,22 +51,6 @@ def test_numbers_stand_where_they_belong_and_other_names_side_by_side(tmp_path: 
     assert (last - first) / (second - first) == pytest.approx(10, rel=1e-3)
     first, second, last = places(("initial", "1", "10"))
     assert (last - first) / (second - first) == pytest.approx(2, rel=1e-3)
-
-
-def test_rounds_are_drawn_in_the_order_of_numbers(tmp_path: Path) -> None:
-    points = [Point(name, "", float(name), 0.1) for name in ("10", "0", "2")]
-    there = svg_of("lines", [panel(*points, y="")], tmp_path)
-    assert there == svg_of(
-        "lines", [panel(*sorted(points, key=lambda point: float(point.x)), y="")], tmp_path
-    )
-
-
-def test_bands_and_errors_are_drawn_where_there_are_any(tmp_path: Path) -> None:
-    with_ends = panel(*(Point(name, "a", 0.5, 0.1, 0.3, 0.7) for name in "123"))
-    without = panel(*(Point(name, "a", 0.5, 0.1) for name in "123"))
-    band = r'<g id="FillBetweenPolyCollection_1">\s*<defs>'
-    assert re.search(band, svg_of("lines", [with_ends], tmp_path))
-    assert not re.search(band, svg_of("lines", [without], tmp_path))
 
 
 def test_endless_intervals_do_not_dwarf_what_they_are_of(tmp_path: Path) -> None:
@@ -99,11 +72,6 @@ def test_endless_intervals_do_not_dwarf_what_they_are_of(tmp_path: Path) -> None
 )
 def test_measures_are_named_in_words(measure: str, told: str) -> None:
     assert title_of(measure) == told
-
-
-def test_bars_stand_on_zero(tmp_path: Path) -> None:
-    svg = svg_of("bars", [panel(Point("1", "", 700.0, 1.0), Point("2", "", 705.0, 1.0), y="")], tmp_path)
-    assert heights(svg)[0] == "0"
 
 
 def test_long_names_are_cut_and_long_titles_folded(tmp_path: Path) -> None:

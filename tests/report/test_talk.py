@@ -46,21 +46,11 @@ def test_advice_from_a_recorded_tool_call_is_told() -> None:
     assert guest.text == "Measure first."
 
 
-def test_the_same_guest_may_be_heard_twice() -> None:
-    told = guests(record(ADVICE, INVITED, ADVICE, INVITED), "topic")
-    assert [(line.text, line.question) for _, line in told] == [("Measure first.", "Where to start?")] * 2
-
-
 def test_events_of_no_turn_stay_with_the_turn_under_way() -> None:
     warned = Warned(stage="topic", message="slow")
     tie = Judged(stage="topic", subject="tie", outcome="Measures")
     (held,) = rounds(record(REMARK, warned, tie, REMARK), "topic")
     assert [line.kind for line in held.lines] == ["said", "judged", "said"]
-
-
-def test_a_remark_is_told_apart_from_the_topic_it_favours() -> None:
-    (held,) = rounds(record(REMARK), "topic")
-    assert (held.lines[0].text, held.lines[0].favours) == ("Let us measure.", "Measures")
 
 
 def test_summaries_stand_by_themselves(run: Callable[..., Path]) -> None:

@@ -22,7 +22,7 @@ from manyheads.engine.journal import read_turns
 from manyheads.models.abilities import Abilities, keep
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
-from manyheads.suites.measuring import Row, open_corpora
+from manyheads.suites.measuring import CellRow
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
@@ -70,7 +70,7 @@ def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
         (size, measure, "2") for size in "23" for measure in ("hd", "usage.calls")
     ]
     assert all(e["se"] and e["left_out"] == "0" for e in entries)
-    rows = read_lines(folder / "results.jsonl", Row)
+    rows = read_lines(folder / "results.jsonl", CellRow)
     assert len({row.cell for row in rows}) == 4
     for row in rows:
         assert len(read_turns(folder / "cells" / row.cell / "journal.sqlite")) == row.values["usage.calls"]
@@ -91,7 +91,7 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
         ("1", "0", True),
         ("0", "1", False),
     ]
-    [row] = [row for row in read_lines(tmp_path / "out" / "results.jsonl", Row) if row.error]
+    [row] = [row for row in read_lines(tmp_path / "out" / "results.jsonl", CellRow) if row.error]
     assert row.condition == {"budget.calls": 3}
     assert "Failed: 1 of 2 cells" in words_of(tmp_path / "out" / "report.html")
 
@@ -199,18 +199,6 @@ def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
     assert [(entry.n, entry.left_out) for entry in found.results.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
-@pytest.mark.slow
-def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
-    keys = {"turns": 1, "embedding": "lexical", "team.size": 3, "team.max_invitations": 1}
-    write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
-    [row] = run(tmp_path / "mine", tmp_path / "out")[0].results.rows
-    told = result_of(tmp_path / "out" / "cells" / row.cell)
-    assert told["warnings"]
-    assert list(row.warnings) == told["warnings"]
-    done = manyheads_command("eval", tmp_path / "mine", "--out", "out", cwd=tmp_path)
-    assert "1 of 1 cells finished with warnings; see the report" in done.err
-
-
 def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:
     measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas", "topic", "topic.fixed"]
     suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
@@ -224,24 +212,6 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     assert row.missing["ideas"].endswith("ideas.length")
     assert states["lacks"] == 3
     assert found.results.lacking == [row]
-
-
-@pytest.mark.slow
-def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
-    suite = write_suite(tmp_path, "mine", measures=["usage.calls", "usage.cost"], plot=None, repeats=1)
-    done = manyheads_command("eval", suite, "--out", "out", cwd=tmp_path)
-    assert done.code == 0
-    assert "unknown: usage.cost: null in the results of 2 of 2 cells" in done.err
-
-
-@pytest.mark.slow
-def test_a_review_of_what_each_cell_wrote(tmp_path: Path) -> None:
-    keys = {"turns": 1, "embedding": "lexical", "review.repeats": 2}
-    suite = write_suite(tmp_path, "mine", measures=["review.overall"], plot=None, grid={}, set=keys)
-    found, states = run(suite, tmp_path / "out")
-    assert states["finished"] == 4
-    assert all(1 <= row.values["review.overall"] <= 10 for row in found.results.rows)
-    assert run(suite, tmp_path / "out")[1] == {"kept": 4}
 
 
 def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path) -> None:
@@ -271,7 +241,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (110, r"^ 3 +2( +\S+ ± \S+){3} +[\d.]+ ± [\d.]+ $"),
         *(
             pytest.param(
                 columns,
@@ -287,15 +256,6 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, colu
     done = manyheads_command("eval", "mine", cwd=wide, env={"COLUMNS": str(columns)})
     assert re.search(row, done.out, re.MULTILINE), done.out
     assert "…" not in done.out
-
-
-@pytest.mark.slow
-def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
-    grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
-    suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())
-    cells = cells_of(suite, 3, loader(suite.spec.configs), tmp_path)
-    assert len(cells) == 12
-    assert list(open_corpora(suite.spec, cells)) == [("sample", "lexical"), ("sample", "auto")]
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ExitCode, JournalError
+from manyheads.base.errors import JournalError
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
-from manyheads.suites.measuring import Row
+from manyheads.suites.measuring import CellRow
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM
@@ -68,8 +68,8 @@ def evaluated(llm: LLM, suite: Path, *more: str | Path, jobs: int = 2) -> Done:
     return manyheads_command(*command, *more, cwd=suite.parent)
 
 
-def rows_in(base: Path) -> list[Row]:
-    return read_lines(base / "out" / "results.jsonl", Row)
+def rows_in(base: Path) -> list[CellRow]:
+    return read_lines(base / "out" / "results.jsonl", CellRow)
 
 
 def turns_in(base: Path) -> dict[Path, int]:
@@ -200,19 +200,6 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, grid={"ranking.round": [0, 1, 2]}, cases=TARGETS[:1], ideas=1)
-    with judging(faults=[Fault("status", when=lambda r: r.title == "RevisedProposal", status=403)]) as llm:
-        done = evaluated(llm, suite)
-    assert done.code == 5
-    rows = rows_in(tmp_path)
-    assert [row.error is None for row in rows] == [True] * 3 + [False] * 3
-    assert len({row.error for row in rows[3:]}) == 1
-    assert done.err.count("(403)") == 2, "as it happens, and at the end"
-    assert "and 2 more: " in done.err
-
-
-@pytest.mark.slow
 def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, repeats=2, begin_with={}, grid={}, measures=["usage.calls"])
     with judging(faults=[Fault("status", times=None, status=401)]) as llm:
@@ -245,16 +232,6 @@ def test_a_condition_that_works_goes_on_among_others_that_fail(
     assert refused.done == refusals
     working = [row.error is None for row in rows_in(tmp_path) if row.condition["variant"] == works]
     assert working == [refusals > 3] * 3, "three that fail before any works look like a dead server"
-
-
-def test_runs_that_spend_their_own_budgets_say_nothing_of_others(tmp_path: Path) -> None:
-    keys: dict[str, Any] = {"begin_with": {}, "variants": {}, "cases": TARGETS[:1], "ideas": 1, "repeats": 4}
-    suite = write_ranking(tmp_path, **keys, grid={"budget.calls": [1]}, measures=["usage.calls"])
-    with judging() as llm:
-        assert evaluated(llm, suite, jobs=1).code == 5
-    assert all(
-        (row.error or "").startswith("the budget is spent: budget.calls is 1") for row in rows_in(tmp_path)
-    )
 
 
 @pytest.mark.slow
@@ -306,25 +283,6 @@ def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
-    with judging(delay=0.02) as llm:
-        assert evaluated(llm, suite, "--budget", "calls=9", jobs=1).code == 3, "in the middle of a ranking"
-        assert llm.calls == 9 == sum(turns_in(tmp_path).values())
-        assert evaluated(llm, suite).code == 0
-        assert llm.calls == sum(turns_in(tmp_path).values())
-
-
-def test_a_suites_budget_ends_it(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
-    with judging() as llm:
-        done = evaluated(llm, suite, "--budget", "calls=3")
-        assert done.code == ExitCode.BUDGET
-        assert llm.calls == 3
-        assert "the suite's budget is spent: calls 3, used: 3" in done.err
-
-
-@pytest.mark.slow
 def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path)
     with judging() as llm:
@@ -338,17 +296,6 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
         assert llm.calls == 10
         assert evaluated(llm, suite, "--budget", "calls=1000", "--budget", "minutes=5").code == 0
         assert llm.calls == sum(turns_in(tmp_path).values())
-
-
-@pytest.mark.slow
-def test_a_budget_counts_what_was_paid_for_runs_that_are_no_more(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
-    with judging() as llm:
-        assert evaluated(llm, suite).code == 0
-        (suite / "cases.jsonl").write_text(json.dumps({**TARGETS[0], "background": ["Graphs are new."]}))
-        limit = f"calls={llm.calls + 1}"
-        assert evaluated(llm, suite, "--accept-changes", "--budget", limit).code == 3
-        assert f"calls={llm.calls}" == limit
 
 
 @pytest.mark.parametrize(
@@ -500,19 +447,6 @@ def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) 
     assert titles(llm)["ConferenceReview"] == 2 * (1 + 2)
 
 
-@pytest.mark.slow
-def test_variants_that_are_only_judged_otherwise_share_their_runs(tmp_path: Path) -> None:
-    variants = {name: {"ranking.indicator": name} for name in ("novelty", "feasibility")}
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], variants=variants, begin_with={}, grid={}, ideas=1)
-    with judging() as llm:
-        assert evaluated(llm, suite).code == 0
-    assert len(list(tmp_path.glob("out/cells/*"))) == 1
-    assert len(list(tmp_path.glob("out/rankings/*"))) == 2
-    assert [row.values["usage.calls"] for row in rows_in(tmp_path)] == [
-        rows_in(tmp_path)[0].values["usage.calls"]
-    ] * 2
-
-
 def stopped_in_a_ranking(llm: LLM, process: Any) -> None:
     """Wait until a ranking is under way."""
     while titles(llm)["Ranking"] < 2 and process.poll() is None:
@@ -543,7 +477,7 @@ def test_a_ranking_suite_that_was_killed_pays_nothing_twice(tmp_path: Path, jobs
     assert {path: path.read_bytes() for path in results} == results
     assert sum(turns.values()) == whole.calls
     rows = [
-        [row.values for row in read_lines(tmp_path / name / "results.jsonl", Row)]
+        [row.values for row in read_lines(tmp_path / name / "results.jsonl", CellRow)]
         for name in ("whole", "out")
     ]
     assert rows[0] == rows[1]

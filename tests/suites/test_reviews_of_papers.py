@@ -12,10 +12,10 @@ from manyheads.arena.store import Arena
 from manyheads.base.resources import Resources, shipped
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
-from manyheads.judges.planted_error.result import Entry as Document
+from manyheads.judges.planted_error.result import PlantedDocument as Document
 from manyheads.measures.agreement import Calibration
 from manyheads.suites.evaluate import calibrations
-from manyheads.suites.measuring import Row
+from manyheads.suites.measuring import CellRow
 from manyheads.suites.spec import read_suite
 from suites.test_evaluate import run
 from support.llm import LLM
@@ -90,7 +90,7 @@ def test_a_plain_reviewer_who_names_each_error_finds_all(llm: LLM, tmp_path: Pat
     found = reviewed(tmp_path, llm, perfect, "kiln")
     assert (found["found"], found["false_alarms"], found["alarms"], found["failed"]) == (1, 0, 0, 0)
     assert {found[f"{kind}.found"] for kind in KINDS} == {1}
-    rows = read_lines(tmp_path / "out" / "results.jsonl", Row)
+    rows = read_lines(tmp_path / "out" / "results.jsonl", CellRow)
     assert len(rows) == 1 + len(KINDS)
     assert not any(row.missing or row.error for row in rows), "what a document cannot tell is unknown"
     assert len(llm.requests) == len(rows)
@@ -139,7 +139,7 @@ def test_scores_that_follow_what_was_planted_go_with_ratings_that_do(llm: LLM, t
     llm.answers["overall"] = lambda request: severity[shown(request).planted]
     out = evaluated(tmp_path, "review-calibration", llm, "plain")
     suite = read_suite(str(tmp_path / "review-calibration"), Resources.of())
-    [(_, held)] = calibrations(suite, read_lines(out / "results.jsonl", Row))
+    [(_, held)] = calibrations(suite, read_lines(out / "results.jsonl", CellRow))
     assert isinstance(held, Calibration)
     assert (held.papers, held.ratings) == (12, 36)
     for side in (held.scores, held.people):

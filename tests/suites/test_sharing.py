@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.engine.journal import read_turns
-from manyheads.suites.measuring import Row
+from manyheads.suites.measuring import CellRow
 from support.command import finish, manyheads_command, served_by, start
 from support.llm import LLM
 from support.records import read_lines
@@ -68,7 +68,7 @@ def test_a_process_takes_up_what_one_that_was_killed_had(tmp_path: Path) -> None
             assert finish(left).code == -signal.SIGKILL
             done = finish(right)
     assert done.code == 0, done.err
-    assert len(read_lines(tmp_path / "out" / "results.jsonl", Row)) == 8
+    assert len(read_lines(tmp_path / "out" / "results.jsonl", CellRow)) == 8
     turns = turns_in(tmp_path / "out")
     assert len(turns) == 8
     assert 0 <= llm.calls - sum(turns.values()) <= 3, "what the killed one was being told"

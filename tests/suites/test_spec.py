@@ -65,12 +65,6 @@ def test_a_key_that_no_config_has_is_named_with_its_condition_and_nothing_else()
         expanded(suite, 1)
 
 
-@given(grid=GRIDS)
-def test_the_same_cell_has_the_same_name_in_a_larger_suite(grid: dict[str, list[Any]]) -> None:
-    few, more = (expanded(Suite("s", spec_of(grid=grid)), repeats) for repeats in (1, 3))
-    assert {cell.name for cell in few} < {cell.name for cell in more}
-
-
 @pytest.mark.parametrize(
     ("seeds", "repeats", "found"),
     [((), 3, (0, 1, 2)), ((7, 3), 1, (7,)), ((7, 3), 2, (7, 3)), ((7, 3), 4, (7, 3, 8, 9))],
@@ -132,11 +126,6 @@ def test_a_measures_name_says_where_its_value_stands(name: str, wanted: MeasureP
     spec = spec_of(measures=[name])
     assert spec.measure_paths == (wanted,)
     assert spec.measures == (wanted.name,)
-
-
-@pytest.mark.parametrize(("found", "share"), [(9.0, 1.0), (10.0, 0.0), (11.0, 0.0)])
-def test_a_share_counts_what_is_below_its_bound(found: float, share: float) -> None:
-    assert MeasurePath.parse("rebuttal.iterations < 10").value(found) == share
 
 
 RESULT: dict[str, Any] = {
@@ -266,13 +255,6 @@ def test_a_suite_whose_cells_cannot_do_what_it_wants_is_refused(keys: dict[str, 
         expanded(suite, 1)
 
 
-def test_a_ranking_may_itself_be_what_a_suite_varies() -> None:
-    keys = {"configs": ["ranking"], "variants": {}, "grid": {"ranking.orders": [1, 2]}, "measures": ["s"]}
-    cells = expanded(Suite("s", spec_of(**{**RANKED, **keys})), 1)
-    assert [cell.runs[0].config.settings.orders for cell in cells] == [1, 2]
-    assert len({cell.runs[0].key for cell in cells}) == 2
-
-
 def test_cells_that_are_only_judged_otherwise_have_the_same_runs() -> None:
     keys: dict[str, Any] = {
         "grid": {"ranking.round": [0, 1], "rebuttal.indicator": ["novelty", "feasibility"]}, "ideas": 3,
@@ -353,12 +335,6 @@ def test_files_that_cases_name_are_found_beside_them(tmp_path: Path, monkeypatch
     )
 
 
-def test_other_cases_take_the_place_of_a_suites_own(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path, "mine", cases=[{"id": "a"}])
-    (tmp_path / "others.jsonl").write_text('{"id": "b"}\n{"id": "c"}\n')
-    assert list(read_suite(str(folder), Resources.of(), tmp_path / "others.jsonl").cases) == ["b", "c"]
-
-
 def test_a_folder_of_the_users_adds_suites_and_replaces_ours(tmp_path: Path) -> None:
     write_suite(tmp_path / "evals", "mine")
     write_suite(tmp_path / "evals", "team-size", title="Ours no more")
@@ -373,10 +349,3 @@ def test_suites_that_ship_name_their_schema_and_fit_it(name: str) -> None:
     assert text.startswith("# yaml-language-server: $schema=../suite.schema.json\n")
     schema: Any = json.loads((shipped() / "evals" / "suite.schema.json").read_text("utf-8"))
     Draft202012Validator(schema).validate(yaml.safe_load(text))
-
-
-def test_settings_are_read_back_as_what_they_were() -> None:
-    awkward = 'yes: "no" # {a} \n'
-    suite = Suite("s", spec_of(grid={"topic": [awkward]}))
-    assert expanded(suite, 1)[0].config.inputs.topic == awkward.strip()
-    assert json.dumps(awkward) not in expanded(suite, 1)[0].name

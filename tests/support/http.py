@@ -1,11 +1,16 @@
-"""As much HTTP/1.1 as a fake model server needs: keep-alive, chunked streams, and connections that break."""
+"""A server of HTTP/1.1, as much as the fakes need: keep-alive, chunked streams, and connections that break."""
 
 import asyncio
 import json
+import socket
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, Self
+
+from support.ports import bound_socket
 
 
 @dataclass(frozen=True)
@@ -62,16 +67,10 @@ class Connection:
         self, status: int, data: Any, headers: Mapping[str, str] | None = None, *, cut: str | None = None
     ) -> None:
         """Send JSON. `cut`: `malformed` sends half of it as if it were all, `drop_body` breaks off half-way."""
-        body = json.dumps(data).encode()
-        half = body[: len(body) // 2]
-        shown = half if cut == "malformed" else body
-        head = _head(
-            status, {"Content-Type": "application/json", "Content-Length": str(len(shown)), **(headers or {})}
-        )
-        self._writer.write(head + (half if cut == "drop_body" else shown))
-        await self._writer.drain()
-        if cut == "drop_body":
-            self.drop()
+        body = data if isinstance(data, bytes) else json.dumps(data).encode()
+        half = body[: len(body) // 2] if cut in ("malformed", "drop_body") else body
+        length = len(body) if cut == "drop_body" else -1
+        await self.send_raw(RawAnswer(half, status, headers or {}, length))
 
     async def send_raw(self, answer: RawAnswer) -> None:
         """Send an answer as it is, true to its headers or not."""
@@ -95,14 +94,11 @@ class Connection:
         if cut == "malformed":
             sent[-1] = sent[-1][: len(sent[-1]) // 2]
         self._writer.write(_head(200, {"Content-Type": kind, "Transfer-Encoding": "chunked"}))
-        for chunk in sent:
+        for chunk in [*sent, *([] if cut == "drop_body" else [b""])]:
             self._writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
             await self._writer.drain()
         if cut == "drop_body":
             self.drop()
-        else:
-            self._writer.write(b"0\r\n\r\n")
-            await self._writer.drain()
 
     def drop(self) -> None:
         """Break the connection; what was written before still goes out."""
@@ -110,9 +106,57 @@ class Connection:
 
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
-    lines = [f"HTTP/1.1 {status} {_reason(status)}", *(f"{name}: {value}" for name, value in headers.items())]
+    reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+    lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _reason(status: int) -> str:
-    return HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+class Server:
+    """A server on this machine, in a thread between `with` and its end; a fake answers in `handle`.
+
+    Attributes:
+        port: one of the session's own if None before it starts, one of the system's if 0.
+        connections: how many were made.
+    """
+
+    port: int | None = None
+    connections: int = 0
+
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
+        """Answer one request."""
+        raise NotImplementedError
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        started = SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)), daemon=True)
+        self._thread.start()
+        self._loop, self._stop = started.get()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    async def _serve(self, started: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+        """Serve until stopped; answers still under way are cancelled then."""
+        own = bound_socket() if self.port is None else socket.create_server(("127.0.0.1", self.port))
+        server = await asyncio.start_server(self._connected, sock=own, backlog=512)
+        self.port, stop = server.sockets[0].getsockname()[1], asyncio.Event()
+        started.put((asyncio.get_running_loop(), stop))
+        await stop.wait()
+        server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        connection = Connection(reader, writer)
+        try:
+            while incoming := await connection.receive():
+                await self.handle(connection, incoming)
+        except (OSError, asyncio.CancelledError):
+            pass  # the client has gone, or the server ends: nothing that anybody needs to read of
+        finally:
+            writer.close()

@@ -11,19 +11,15 @@ As a process of its own, for tests that kill or count (with `tests` on PYTHONPAT
 import argparse
 import asyncio
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from queue import SimpleQueue
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from support.faults import OF_TEXT, Fault, spoil
 from support.fill import fill
-from support.http import Connection, Incoming
-from support.ports import bound_socket
+from support.http import Connection, Incoming, Server
 from support.requests import WIRES, Request
 from support.wires import STREAMED, Answer, Call, error_body, streamed, whole
 
@@ -42,8 +38,8 @@ REFUSALS = {
 """What it says with an error."""
 
 
-class LLM:
-    """The server; runs in a thread between `with` and its end.
+class LLM(Server):
+    """The server; its `url` is what Ollama's and Anthropic's clients take.
 
     Args:
         answers: value of a property by its name, or a function of the request that gives it; `improved` is what an area
@@ -59,7 +55,6 @@ class LLM:
     Attributes:
         requests: the requests to a model, in the order of their arrival.
         peak: the most requests that were under way at once.
-        connections: how many connections were made.
         listed: the models that it tells of.
         shown: what it tells of a model as Ollama does; None where it has none.
     """
@@ -81,16 +76,9 @@ class LLM:
         self.delay, self.seed, self.calls_file = delay, seed, calls_file
         self.requests: list[Request] = []
         self.peak = self._under_way = 0
-        self.connections, self._port = 0, port
+        self.port = port
         self.listed: list[dict[str, Any]] = [{"id": "test-model", "object": "model"}]
         self.shown: dict[str, Any] | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="llm", daemon=True)
-        self._started = SimpleQueue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
-
-    @property
-    def url(self) -> str:
-        """The server's root: what Ollama's and Anthropic's clients take."""
-        return f"http://127.0.0.1:{self._port}"
 
     @property
     def base_url(self) -> str:
@@ -102,39 +90,7 @@ class LLM:
         """How many requests to a model have come."""
         return len(self.requests)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._port, self._loop, self._stop = self._started.get()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-
-    async def _serve(self) -> None:
-        """Serve until stopped; answers still under way are cancelled then."""
-        own = self._port is None
-        listening = bound_socket() if own else socket.create_server(("127.0.0.1", self._port or 0))
-        server = await asyncio.start_server(self._connected, sock=listening, backlog=512)
-        stop = asyncio.Event()
-        self._started.put((server.sockets[0].getsockname()[1], asyncio.get_running_loop(), stop))
-        await stop.wait()
-        server.close()
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        connection = Connection(reader, writer)
-        try:
-            while incoming := await connection.receive():
-                await self._handle(connection, incoming)
-        except (ConnectionError, asyncio.CancelledError):
-            pass  # the client has gone, or the server ends: nothing that anybody needs to read of
-        finally:
-            writer.close()
-
-    async def _handle(self, connection: Connection, incoming: Incoming) -> None:
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
         if incoming.path in WIRES and incoming.method == "POST":
             await self._model(connection, self._record(incoming))
         elif incoming.path == "/v1/models":

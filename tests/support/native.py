@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +59,12 @@ SMALL: dict[str, dict[str, Any]] = {
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones, and less noise over the houses."
-ASKED = {
-    system: PAPER
-    if system.startswith("idea-") or system in ("conference-review", "ranking", "mamorx")
-    else TOPIC
-    for system in SMALL
-    if system
-    not in (
-        "retrieval-recall",
-        "planted-error",
-    )  # given nothing, or reviews of certain papers; they ask nobody
-}
+ABOUT_A_PAPER = ("idea-comparison", "idea-novelty", "idea-match", "conference-review", "ranking", "mamorx")
+OF_NOTHING = (
+    "retrieval-recall",
+    "planted-error",
+)  # given nothing, or reviews of certain papers; they ask nobody
+ASKED = {system: PAPER if system in ABOUT_A_PAPER else TOPIC for system in SMALL if system not in OF_NOTHING}
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {
     "choice": 1,
@@ -126,12 +122,7 @@ class Native:
 
     async def run(self, text: Said) -> Path:
         """One run of a message, or of several, to its end; gives its folder."""
-        run = {
-            "autogen": self._run_autogen,
-            "agentscope": self._run_agentscope,
-            "agent_framework": self._run_agent_framework,
-        }
-        self._running = asyncio.ensure_future(run[self._host](text))
+        self._running = asyncio.ensure_future(getattr(self, f"_run_{self._host}")(text))
         await self._running
         return await self.folder()
 
@@ -154,27 +145,19 @@ class Native:
         self.tokens = sum(each.prompt_tokens for each in spent), sum(each.completion_tokens for each in spent)
 
     async def _run_agentscope(self, text: Said) -> None:
-        inputs = [
-            UserMsg(who, each) if who == "user" else AssistantMsg(who, each) for who, each in by_speaker(text)
-        ]
-        inputs = None if text is None else inputs
-        renderer = ConsoleRenderer(console=Console(quiet=True))
-        read = written = 0
-        kinds: list[type] = []
-        async for event in self._team.reply_stream(inputs):
+        said = [(UserMsg if who == "user" else AssistantMsg)(who, each) for who, each in by_speaker(text)]
+        renderer, events = ConsoleRenderer(console=Console(quiet=True)), list[Any]()
+        async for event in self._team.reply_stream(None if text is None else said):
             renderer.render(event)
-            kinds.append(type(event))
-            if isinstance(event, ModelCallEndEvent):
-                read, written = read + event.input_tokens, written + event.output_tokens
+            events.append(event)
         assert renderer.last_msg
-        assert (kinds[0], kinds[-1], renderer.last_msg.finished_reason) == (
-            ReplyStartEvent,
-            ReplyEndEvent,
-            "completed",
-        )
+        assert renderer.last_msg.finished_reason == "completed"
+        kinds = [type(event) for event in events]
+        assert (kinds[0], kinds[-1]) == (ReplyStartEvent, ReplyEndEvent)
         assert kinds.count(ReplyStartEvent) == kinds.count(ReplyEndEvent) == 1
         self.said = self.told = renderer.last_msg.get_text_content() or ""
-        self.tokens = read, written
+        calls = [event for event in events if isinstance(event, ModelCallEndEvent)]
+        self.tokens = sum(each.input_tokens for each in calls), sum(each.output_tokens for each in calls)
 
     async def stop(self) -> None:
         """End the run that is under way, as the host's users do."""
@@ -200,30 +183,28 @@ class Native:
 
     async def pause(self) -> None:
         """Let it ask nobody until `resume`."""
-        waiting = self._team.pause()
-        if self._host == "autogen":
-            await waiting
+        await _awaited(self._team.pause())
 
     async def resume(self) -> None:
         """Go on after `pause`."""
-        waiting = self._team.resume()
-        if self._host == "autogen":
-            await waiting
+        await _awaited(self._team.resume())
 
     async def state(self) -> dict[str, Any]:
         """What it saves, as a file gives it."""
-        state = self._team.save_state()
-        return json.loads(json.dumps(await state if self._host == "autogen" else state))
+        return json.loads(json.dumps(await _awaited(self._team.save_state())))
 
     async def load(self, state: dict[str, Any]) -> None:
         """Take over what another has saved."""
-        loaded = self._team.load_state(state)
-        if self._host == "autogen":
-            await loaded
+        await _awaited(self._team.load_state(state))
 
     async def folder(self) -> Path:
         """Of its last run."""
         return Path((await self.state())["folder"])
+
+
+async def _awaited(value: Any) -> Any:
+    """What a method gives, which only AutoGen's must be awaited for."""
+    return await value if isawaitable(value) else value
 
 
 def quick_on(host: str) -> pytest.MarkDecorator:

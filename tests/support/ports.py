@@ -8,10 +8,7 @@ import os
 import random
 import socket
 from collections.abc import Iterator
-from http.server import HTTPServer
-from typing import TypeVar
 
-Server = TypeVar("Server", bound=HTTPServer)
 RANGE = range(10_000, 32_000)
 """Below those that the system chooses from."""
 
@@ -41,12 +38,3 @@ def bound_socket() -> socket.socket:
             continue
         return taken
     raise OSError(f"no free port from {RANGE[0]} to {RANGE[-1]}")
-
-
-def on_own_port(server: Server) -> Server:
-    """A server made with `bind_and_activate=False`, listening on a port of the session's own."""
-    server.socket.close()
-    server.socket = bound_socket()
-    server.server_address = server.socket.getsockname()
-    server.server_name, server.server_port = "127.0.0.1", server.server_address[1]
-    return server

@@ -1,16 +1,13 @@
 """A Qdrant server's REST protocol, as far as qdrant-client asks for it, over the client's own engine in memory."""
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
-from support.ports import on_own_port
+from support.http import Connection, Incoming, Server
 
 VECTORS = TypeAdapter[models.VectorParams | dict[str, models.VectorParams]](
     models.VectorParams | dict[str, models.VectorParams]
@@ -19,59 +16,29 @@ POINTS = TypeAdapter[list[models.PointStruct]](list[models.PointStruct])
 CONDITION = TypeAdapter[models.Filter | None](models.Filter | None)
 
 
-class QdrantServer:
-    """`with QdrantServer() as server:` listens at `server.url`; `asked` holds (method, path) of each request.
-
-    `exact` holds of each search whether it was to be exact.
-    """
+class QdrantServer(Server):
+    """`with QdrantServer() as server:` listens at `server.url`; `asked` holds (method, path) of each request."""
 
     def __init__(self, api_key: str | None = None) -> None:
         self.engine, self.api_key = QdrantClient(":memory:"), api_key
         self.asked: list[tuple[str, str]] = []
         self.indexes: dict[str, str] = {}
-        self.exact: list[bool] = []
-        self.lock = threading.Lock()
-        outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                outer.serve(self)
-
-            do_PUT = do_POST = do_HEAD = do_GET  # noqa: N815
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.http = on_own_port(ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False))
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
         self.engine.close()
 
-    def serve(self, handler: BaseHTTPRequestHandler) -> None:
-        path = handler.path.partition("?")[0]
-        body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
-        self.asked.append((handler.command, path))
-        if self.api_key is not None and handler.headers.get("api-key") != self.api_key:
-            send(handler, 401, {"status": {"error": "Must provide an API key"}, "time": 0.0})
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
+        self.asked.append((incoming.method, incoming.path))
+        if self.api_key is not None and incoming.headers.get("api-key") != self.api_key:
+            await connection.send(401, {"status": {"error": "Must provide an API key"}, "time": 0.0})
             return
         try:
-            with self.lock:
-                result = self.answer(handler.command, path, json.loads(body or b"{}"))
+            result = self.answer(incoming.method, incoming.path, json.loads(incoming.body or b"{}"))
         except ValueError as error:
-            send(handler, 404, {"status": {"error": str(error)}, "time": 0.0})
+            await connection.send(404, {"status": {"error": str(error)}, "time": 0.0})
         else:
-            send(handler, 200, {"result": result, "status": "ok", "time": 0.001})
+            await connection.send(200, {"result": result, "status": "ok", "time": 0.001})
 
     def answer(self, method: str, path: str, body: dict[str, Any]) -> Any:
         _, root, collection, *rest = path.split("/")
@@ -109,7 +76,6 @@ class QdrantServer:
         )
 
     def query(self, name: str, body: dict[str, Any]) -> Any:
-        self.exact += [bool((one.get("params") or {}).get("exact")) for one in body["searches"]]
         exact = {"params": None}  # which the engine in memory always is
         requests = [models.QueryRequest.model_validate({**one, **exact}) for one in body["searches"]]
         return plain(self.engine.query_batch_points(name, requests=requests))
@@ -133,12 +99,3 @@ class QdrantServer:
 def plain(value: Any) -> Any:
     """Pydantic models as JSON values."""
     return TypeAdapter[Any](Any).dump_python(value, mode="json")
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, data: Any) -> None:
-    body = json.dumps(data).encode()
-    handler.send_response(status)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)

@@ -7,19 +7,16 @@ Shapes, limits and messages are the service's: an empty search has no `data`, th
 publisher withholds `data: null`, unknown fields and limits beyond the service's are refused.
 """
 
+import asyncio
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote
 
-from support.ports import on_own_port
+from support.http import Connection, Incoming, Server
 
 Record = dict[str, Any]
 
@@ -78,8 +75,6 @@ class Asked:
     params: Mapping[str, str]
     headers: Mapping[str, str]
     at: float
-    port: int
-    """Of the client: the same for requests over one connection."""
 
 
 class RefusedError(Exception):
@@ -91,8 +86,8 @@ class RefusedError(Exception):
 
 
 @dataclass
-class Scholar:
-    """The server; runs in threads between `with` and its end.
+class Scholar(Server):
+    """The server.
 
     Args:
         papers: what it holds.
@@ -109,28 +104,28 @@ class Scholar:
     troubles: list[Trouble] = field(default_factory=list[Trouble])
     requests: list[Asked] = field(default_factory=list[Asked], init=False)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    @property
-    def connections(self) -> int:
-        """Over how many connections the requests came."""
-        return len({asked.port for asked in self.requests})
-
-    def __enter__(self) -> Self:
-        self._server = on_own_port(_Server(("127.0.0.1", 0), _Handler, bind_and_activate=False))
-        self._server.scholar = self
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    async def handle(self, connection: Connection, incoming: Incoming) -> None:
+        params = dict(parse_qsl(incoming.query, keep_blank_values=True))
+        asked = Asked(unquote(incoming.path), incoming.path, params, incoming.headers, time.monotonic())
+        self.requests.append(asked)
+        trouble = next((one for one in self.troubles if one.takes(asked.path)), None)
+        kind = trouble.kind if trouble else None
+        try:
+            ids = json.loads(incoming.body)["ids"] if asked.path == "/graph/v1/paper/batch" else None
+            body = self.body(asked) if ids is None else json.dumps(self.batch(asked, ids))
+            status = 200
+        except RefusedError as refused:
+            status, body = refused.status, refused.body
+        if trouble and kind in ("status", "body"):
+            status, body = (trouble.status if kind == "status" else 200), trouble.body
+        if trouble and kind == "slow":
+            await asyncio.sleep(trouble.seconds)
+        if kind == "drop":
+            connection.drop()
+        else:
+            headers = trouble.headers if trouble else None
+            cut = "drop_body" if kind == "truncated" else kind
+            await connection.send(status, body.encode(), headers, cut=cut)
 
     def body(self, asked: Asked) -> str:
         """What is sent for a request; raises `RefusedError`."""
@@ -232,58 +227,3 @@ def _shown(one: Record, params: Mapping[str, str], known: set[str] = PAPER) -> R
     if unknown := set(wanted) - known:
         raise RefusedError(400, f"Unrecognized or unsupported fields: [{', '.join(sorted(unknown))}]")
     return {key: value for key, value in one.items() if key in {*wanted, "paperId", "authorId"}}
-
-
-class _Server(ThreadingHTTPServer):
-    scholar: Scholar
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def do_POST(self) -> None:
-        self.do_GET(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["ids"])
-
-    def do_GET(self, ids: Sequence[str] | None = None) -> None:
-        scholar, parts = cast(_Server, self.server).scholar, urlsplit(self.path)
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        params = dict(parse_qsl(parts.query, keep_blank_values=True))
-        asked = Asked(
-            unquote(parts.path), parts.path, params, headers, time.monotonic(), self.client_address[1]
-        )
-        scholar.requests.append(asked)
-        trouble = next((one for one in scholar.troubles if one.takes(asked.path)), None)
-        try:
-            batch = ids is not None and asked.path == "/graph/v1/paper/batch"
-            status, body = 200, json.dumps(scholar.batch(asked, ids or ())) if batch else scholar.body(asked)
-        except RefusedError as refused:
-            status, body = refused.status, refused.body
-        self._send(status, body, trouble)
-
-    def _send(self, status: int, body: str, trouble: Trouble | None) -> None:
-        kind = trouble.kind if trouble else None
-        if trouble and kind in ("status", "body"):
-            status, body = (trouble.status if kind == "status" else 200), trouble.body
-        if trouble and kind == "slow":
-            time.sleep(trouble.seconds)
-        if kind == "drop":
-            self.close_connection = True
-            return
-        whole = body.encode()
-        sent = whole[: len(whole) // 2] if kind in ("malformed", "truncated") else whole
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(whole if kind == "truncated" else sent)))
-        for name, value in (trouble.headers if trouble else {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        with suppress(ConnectionError):  # the client has not waited
-            self.wfile.write(sent)
-        self.close_connection |= kind == "truncated"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Tests are quiet."""

@@ -9,7 +9,6 @@ from manyheads.base.errors import CorpusError, SubjectError, UserError
 from manyheads.systems import systems
 from manyheads.systems.ideas import Background
 from manyheads.systems.loading import validate
-from support.results import idea, today
 
 BIB = """\
 @article{owls, title={Owls at night}, author={Ada, A.}, year={2015}, abstract={Owls hunt by ear.}}
@@ -47,17 +46,14 @@ def test_a_table(tmp_path: Path) -> None:
 
 
 def test_lines_of_papers_and_lines_of_nothing_but_abstracts(tmp_path: Path) -> None:
-    papers = write(tmp_path / "papers.jsonl", json.dumps(PAPER) + "\n")
-    assert [(work.source, work.text) for work in read(str(papers)).works] == [("p1", "Owls hunt.")]
-    bare = write(tmp_path / "bare.jsonl", '{"abstract": "One."}\n{"title": "B", "text": "Two."}\n')
-    found = [(work.source, work.title, work.text) for work in read(str(bare)).works]
-    assert found == [("bare.jsonl:1", "", "One."), ("bare.jsonl:2", "B", "Two.")]
-
-
-def test_lines_of_papers_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    """Papers may begin with a byte order mark, and a file's ending may be in capitals."""
     lines = "".join(json.dumps(one) + "\n" for one in (PAPER, {**PAPER, "id": "p2", "abstract": ""}))
-    found = read(str(write(tmp_path / "papers.jsonl", "\ufeff" + lines)))
-    assert ([work.source for work in found.works], found.without) == (["p1"], 1)
+    papers = read(str(write(tmp_path / "papers.jsonl", "\ufeff" + lines)))
+    assert [(work.source, work.text) for work in papers.works] == [("p1", "Owls hunt.")]
+    assert papers.without == 1
+    bare = write(tmp_path / "bare.JSONL", '{"abstract": "One."}\n{"title": "B", "text": "Two."}\n')
+    found = [(work.source, work.title, work.text) for work in read(str(bare)).works]
+    assert found == [("bare.JSONL:1", "", "One."), ("bare.JSONL:2", "B", "Two.")]
 
 
 def test_a_text_and_a_file_of_one(tmp_path: Path) -> None:
@@ -71,11 +67,6 @@ def test_a_text_and_a_file_of_one(tmp_path: Path) -> None:
 def test_a_list_is_of_texts_even_where_one_is_a_files_name(tmp_path: Path) -> None:
     path = write(tmp_path / "papers.bib", BIB)
     assert [work.text for work in read([str(path), "Owls."]).works] == [str(path), "Owls."]
-
-
-def test_the_same_background_is_the_same_wherever_it_is_kept(tmp_path: Path) -> None:
-    one, other = (read(str(write(tmp_path / name, "Owls hunt."))) for name in ("a.txt", "b.txt"))
-    assert one.sha256 == other.sha256 != read("Bats rest.").sha256
 
 
 def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
@@ -154,11 +145,6 @@ def test_what_no_file_could_be_called_is_a_text(text: str) -> None:
     assert [work.text for work in read(text).works] == [text]
 
 
-def test_lines_are_told_by_their_ending_in_capitals_too(tmp_path: Path) -> None:
-    path = write(tmp_path / "ABSTRACTS.JSONL", '{"abstract": "One."}\n{"abstract": "Two."}\n')
-    assert [work.text for work in read(str(path)).works] == ["One.", "Two."]
-
-
 def test_more_than_a_prompt_should_hold_is_refused_and_can_be_allowed(tmp_path: Path) -> None:
     lines = "".join(json.dumps({**PAPER, "id": f"p{n}"}) + "\n" for n in range(4))
     path = write(tmp_path / "many.jsonl", lines)
@@ -176,29 +162,3 @@ def test_a_folder_of_papers(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     with pytest.raises(CorpusError):
         read(str(tmp_path / "nothing"))
-
-
-@pytest.mark.parametrize(
-    ("idea", "said"),
-    [
-        ({"idea": ["Owls."], "references": []}, r"idea\.idea: input should be a valid string"),
-        ("Owls.", "idea: should be a mapping"),
-    ],
-)
-def test_a_result_made_by_hand_is_refused_in_words(tmp_path: Path, idea: object, said: str) -> None:
-    write(tmp_path / "result.json", json.dumps(today({"system": "virsci", "idea": idea})))
-    with pytest.raises(SubjectError, match=said) as stopped:
-        read(None, idea=str(tmp_path))
-    assert f"{tmp_path / 'result.json'}" in str(stopped.value)
-
-
-def test_of_a_run_without_config_its_references_are_known_by_title(tmp_path: Path) -> None:
-    references = [{"id": "p1", "title": "Owls at night", "year": 2015}]
-    owls = idea("Owls", references=references, idea="Owls plan.", experiment="", votes=2)
-    result = today({"system": "virsci", "idea": owls})
-    write(tmp_path / "result.json", json.dumps(result))
-    found = read(None, idea=str(tmp_path))
-    assert found.idea is not None
-    assert (found.idea.title, found.idea.text, found.idea.source) == ("Owls", "Owls plan.", str(tmp_path))
-    assert [(work.source, work.title, work.text) for work in found.works] == [("p1", "Owls at night", "")]
-    assert found.untold == 1

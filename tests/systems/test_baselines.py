@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
-from manyheads.core.events import Judged, Retrieved, Said, Searched, Stage
+from manyheads.base.errors import ConfigError
+from manyheads.core.events import Retrieved, Said, Searched, Stage
 from manyheads.systems import systems
 from manyheads.systems.loading import validate
-from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import useful_result
 
 TOPIC = "How retrieval fails on long documents"
 Play = Callable[..., Any]
@@ -87,21 +85,6 @@ class TestReflection:
             assert shown == sorted(shown)
             assert ("Do not repeat your earlier reflections" in asked.asking) is (number > 0)
 
-    def test_ideas_and_abstracts_are_as_long_as_a_teams(self, played: Played) -> None:
-        """2024, Fig. 26: idea and experiment more than 600 words, the abstract more than 200."""
-        *ideas, abstract = played.requests
-        for asked in ideas:
-            fields = (asked.schema or {})["properties"]
-            assert fields["idea"]["words"][0] + fields["experiment"]["words"][0] >= 600
-            assert (
-                asked.asking.split("## The form")[0]
-                .rstrip()
-                .endswith("Write more than 600 words for idea and experiment together.")
-            )
-        sections = (abstract.schema or {})["properties"]
-        assert sum(sections[name]["words"][0] for name in SECTIONS) > 200
-        assert "Write 200 to 300 words for the five sections together." in abstract.asking
-
     def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:
         [asked] = played.asked("The abstract")
         assert ideas_in(asked.asking, played) == [5]
@@ -135,27 +118,30 @@ def after(rounds: int, heading: str) -> Callable[[Request], bool]:
     return answer
 
 
-async def test_an_early_done_is_noted_and_costs_nothing_less(run: Play) -> None:
-    done = after(2, "Thinking your idea over")
-    played = await run("self-reflection", "baseline.rounds=4", done=done)
-    assert len(played.requests) == 6
-    assert played.result["baseline"]["done_in_turns"] == [3, 4, 5]
-    assert played.result["baseline"]["stopped_by"] == "rounds"
-
-
-async def test_an_early_done_can_be_heeded(run: Play) -> None:
-    done = after(2, "Thinking your idea over")
-    played = await run("self-reflection", "baseline.rounds=4", "baseline.until_done=true", done=done)
-    assert len(played.requests) == 4
-    assert played.result["baseline"]["stopped_by"] == "done"
-    assert [event.subject for event in played.of(Judged)] == ["the idea"]
-
-
-async def test_no_literature_is_no_section_in_the_prompts(run: Play) -> None:
-    sets = ("baseline.rounds=2", "ideas.references=0", "novelty.references=0", "corpus=nowhere")
-    played = await run("self-reflection", *sets)
+@pytest.mark.parametrize("system", ["self-reflection", "discussion"])
+async def test_without_literature_no_prompt_speaks_of_it_and_there_is_no_engineer(
+    run: Play, system: str
+) -> None:
+    sets = (
+        "baseline.rounds=2",
+        "baseline.turns=2",
+        "ideas.references=0",
+        "novelty.references=0",
+        "corpus=nowhere",
+    )
+    played = await run(system, *sets)
     assert not any("## References" in request.asking for request in played.requests)
     assert all(idea["references"] == [] for idea in played.result["ideas"])
+    assert "Engineer" not in [member["name"] for member in played.result["team"]]
+
+
+@pytest.mark.parametrize(("heeded", "rounds", "cause"), [("false", 4, "rounds"), ("true", 2, "done")])
+async def test_an_early_done(run: Play, heeded: str, rounds: int, cause: str) -> None:
+    sets = ("baseline.rounds=4", f"baseline.until_done={heeded}")
+    played = await run("self-reflection", *sets, done=after(2, "Thinking your idea over"))
+    assert len(played.requests) == 1 + rounds + 1
+    assert played.result["baseline"]["done_in_turns"] == list(range(3, rounds + 2))
+    assert played.result["baseline"]["stopped_by"] == cause
 
 
 class TestDiscussion:
@@ -197,15 +183,6 @@ class TestDiscussion:
         assert [query.split("\n")[0] for query in queries[1:]] == [
             idea["title"] for idea in played.result["ideas"][:2]
         ]
-
-    def test_the_abstract_is_made_from_the_last_idea_alone(self, played: Played) -> None:
-        assert ideas_in(played.requests[-1].asking, played) == [3]
-
-
-async def test_without_literature_there_is_no_engineer(run: Play) -> None:
-    played = await run("discussion", "baseline.turns=2", "ideas.references=0", "novelty.references=0")
-    assert [member["name"] for member in played.result["team"]] == ["Analyst", "Researcher", "Critic"]
-    assert len(played.requests) == 7
 
 
 @pytest.mark.parametrize(
@@ -255,12 +232,6 @@ class TestSingle:
         assert ideas_in(played.requests[-1].asking, played) == [played.result["idea"]["number"]]
         assert [vote["choice"] for vote in played.result["votes"]] == [2]
 
-    def test_the_tokens_are_used_and_kept_to(self, played: Played) -> None:
-        told, usage = played.result["baseline"], played.result["usage"]
-        assert told["tokens_allowed"] == 24000
-        assert told["tokens_used"] == usage["input_tokens"] + usage["output_tokens"]
-        assert 16000 < told["tokens_used"] <= 24000
-
 
 async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play) -> None:
     played = await run("single", "baseline.tokens=10000", "novelty.enabled=false")
@@ -268,15 +239,6 @@ async def test_without_novelty_assessment_the_most_confident_is_taken(run: Play)
     assert played.result["idea"]["confidence"] == best
     assert played.result["votes"] == []
     assert not played.asked("Which idea is the most novel?")
-
-
-@pytest.mark.parametrize("system", [pytest.param("self-reflection", marks=pytest.mark.slow), "discussion"])
-async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
-    played = await run(system, "baseline.tokens=18000")
-    assert played.result["baseline"]["stopped_by"] == "tokens"
-    assert 12000 < played.result["baseline"]["tokens_used"] <= 18000
-    assert played.requests[-1].title == "Abstract"
-    assert "tokens are used" in played.of(Judged)[-1].reasoning
 
 
 @pytest.mark.parametrize(
@@ -296,16 +258,6 @@ async def test_what_is_missing_is_said_before_anything_is_asked(
     assert stopped.value.hint
     assert llm.calls == 0
     assert not (tmp_path / "run").exists()
-
-
-async def test_a_corpus_that_is_needed_must_be_there(run: Play) -> None:
-    with pytest.raises(CorpusError, match="nowhere"):
-        await run("self-reflection", "corpus=nowhere")
-
-
-async def test_a_corpus_need_not_fill_a_team(run: Play) -> None:
-    played = await run("self-reflection", "baseline.rounds=1", "team.size=99")
-    assert len(played.result["ideas"]) == 2
 
 
 LOOKED_UP = (
@@ -361,30 +313,3 @@ def test_a_corpus_is_opened_where_a_team_would_look_papers_up_in_it(
     data: dict[str, Any], needed: bool
 ) -> None:
     assert systems()["single"].corpus(validate({"system": "single", **data}, "test")) is needed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "system",
-    ["discussion", *(pytest.param(each, marks=pytest.mark.slow) for each in ("self-reflection", "single"))],
-)
-async def test_a_stopped_baseline_goes_on_where_it_stopped(llm: LLM, tmp_path: Path, system: str) -> None:
-    sets = sets_for(system, "baseline.rounds=3", "baseline.turns=2")
-    sets = (*sets, "baseline.tokens=24000") if system == "single" else sets
-    whole = await play(config_for(llm, *sets), tmp_path / "whole", llm)
-    asked = [request.asking for request in whole.requests]
-    llm.requests.clear()
-    llm.faults.append(Fault("status", when=lambda request: request.asking == asked[4], status=403))
-    with pytest.raises(ModelError):
-        await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert len(llm.requests) == 5
-    resumed = await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert [request.asking for request in resumed.requests[5:]] == asked[4:]
-    results = [useful_result(folder) for folder in (whole.folder, resumed.folder)]
-    assert results[0] == results[1]
-
-
-async def test_the_runs_budget_holds_too(llm: LLM, run: Play) -> None:
-    with pytest.raises(BudgetError, match=r"budget\.calls is 3"):
-        await run("self-reflection", "budget.calls=3")
-    assert llm.calls == 3

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from manyheads.arena.items import read_form
-from manyheads.base.errors import ChangedError, ConfigError, ModelError, SubjectError
-from manyheads.core.events import Said, Stage
+from manyheads.base.errors import ConfigError, ModelError
+from manyheads.core.events import Stage
 from manyheads.engine.readiness import findings
 from support.faults import Fault
-from support.hosts import HOSTS, OTHERS
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host, unfinished, write
+from support.results import unfinished
 
 TEXT = "We plan with owls. We expect fewer collisions than with drones."
 SCORES = {"Reviewer1": 4, "Reviewer2": 6, "Reviewer3": 8}
@@ -114,13 +113,6 @@ async def test_an_example_that_is_not_there_is_named_before_anything_is_asked(
     assert all(each.ok for each in findings(rating, ask_models=False)), "the other form shows none"
 
 
-async def test_nobody_sees_another_review(review: Play) -> None:
-    played = await review()
-    summaries = [said.data["summary"] for said in played.of(Said)]
-    assert len(set(summaries)) == 3
-    assert not any(summary in request.text for request in played.requests for summary in summaries)
-
-
 async def test_the_score_is_the_mean_of_all_reviews(review: Play, subject: Path) -> None:
     played = await review()
     assert [(each["reviewer"], each["overall"]) for each in played.result["reviews"]] == list(SCORES.items())
@@ -162,23 +154,6 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     assert played.result["means"]["overall"]["n"] == 3
 
 
-async def test_where_all_reviews_fail_none_is_kept(review: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.faults.append(Fault("status", times=None, status=403))
-    with pytest.raises(ModelError, match="3 of 3 reviews failed") as stopped:
-        await review()
-    assert "kept" not in str(stopped.value)
-    assert "manyheads resume" not in str(stopped.value)
-    assert not (tmp_path / "run").exists()
-
-
-async def test_a_reply_that_stays_invalid_is_a_failed_review(review: Play, llm: LLM) -> None:
-    llm.faults.append(
-        Fault("out_of_range", times=None, when=lambda request: reviewer(request) == "Reviewer1")
-    )
-    with pytest.raises(ModelError, match=r"1 of 3 reviews failed \(Reviewer1\).*no valid reply"):
-        await review()
-
-
 async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, llm: LLM) -> None:
     def always(request: Request) -> str:
         return "the same"
@@ -188,16 +163,6 @@ async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, ll
     [warning] = played.result["warnings"]
     assert "all 3 reviews are identical" in warning
     assert played.result["means"]["overall"]["low"] is None
-
-
-async def test_a_text_that_has_changed_is_not_mixed_into_a_record(
-    review: Play, llm: LLM, subject: Path
-) -> None:
-    await review()
-    rewrite(subject, TEXT + " And with bats.")
-    with pytest.raises(ChangedError):
-        await review()
-    assert llm.calls == 3
 
 
 async def test_a_text_cannot_leave_its_fence(review: Play, subject: Path) -> None:
@@ -235,35 +200,3 @@ async def test_the_form_that_people_fill_in(review: Play, llm: LLM, tmp_path: Pa
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert all(each["novelty_reason"] in page for each in played.result["reviews"])
     assert "Ethics" not in page
-
-
-@pytest.mark.parametrize("other", OTHERS)
-async def test_every_host_gives_the_same_result(llm: LLM, subject: Path, tmp_path: Path, other: str) -> None:
-    for host in (HOSTS[0], other):
-        sets = (f"host={host}", "system=conference-review", f"subject={subject}")
-        await play(config_for(llm, *sets), tmp_path / host, llm)
-    first, second = (but_for_the_host(tmp_path / host) for host in (HOSTS[0], other))
-    assert first == second
-
-
-async def test_a_runs_abstract_is_reviewed(llm: LLM, tmp_path: Path) -> None:
-    wrote = {"system": "virsci", "abstract": {"title": "Owls", "text": TEXT, "methods": "None."}}
-    write(tmp_path / "done", wrote)
-    sets = ("system=conference-review", f"subject={tmp_path / 'done'}")
-    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert "Title: Owls" in played.requests[0].asking
-    assert played.result["title"] == "Owls"
-
-
-@pytest.mark.parametrize(("sets", "problem"), [((), ConfigError), (("subject=nowhere.txt",), SubjectError)])
-async def test_without_a_text_nothing_is_begun(
-    sets: tuple[str, ...], problem: type[Exception], llm: LLM, tmp_path: Path
-) -> None:
-    config = config_for(llm, "system=conference-review", *sets)
-    with pytest.raises(problem, match=r"subject|nowhere"):
-        await play(config, tmp_path / "run", llm)
-    assert not (tmp_path / "run").exists()
-    [finding] = [
-        each for each in findings(config, ask_models=False) if each.subject in ("inputs", config.system)
-    ]
-    assert not finding.ok

@@ -115,13 +115,6 @@ def test_runs_without_an_idea_and_results_made_by_hand(
     assert stopped.value.hint
 
 
-def test_a_version_that_there_is_not_is_not_another_one(tmp_path: Path) -> None:
-    fourth = {**REVISED, "number": 4}
-    named = run(tmp_path / "run", system="rebuttal", idea=fourth, rounds=[{"round": 4, "idea": fourth}])
-    with pytest.raises(SubjectError, match="did not produce an idea"):
-        read_idea(named, 3)
-
-
 @pytest.mark.parametrize(
     ("ranking", "said"),
     [
@@ -144,15 +137,3 @@ def test_folders_that_are_no_finished_runs(tmp_path: Path) -> None:
         read_idea(str(tmp_path))
     with pytest.raises(SubjectError, match="wrote no abstract"):
         contest(target=run(tmp_path / "bare", idea=TEAM), ideas=["Owls."])
-
-
-def test_a_line_of_a_file_of_many_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "many.jsonl").write_text(
-        '{"text": "Owls."}\n{"title": "B", "text": "Bats."}\n', encoding="utf-8"
-    )
-    monkeypatch.chdir(tmp_path)
-    found = contest(target="many.jsonl:1", ideas=["many.jsonl:2"])
-    assert (found.target.text, found.ideas[0].title, found.ideas[0].text) == ("Owls.", "B", "Bats.")
-    assert found.ideas[0].source == str(tmp_path / "many.jsonl:2"), "found again from any directory"
-    config = validate({"system": "rebuttal", "background": "many.jsonl:2"})
-    assert [work.text for work in systems()["rebuttal"].read(config).works] == ["Bats."]

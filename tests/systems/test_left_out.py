@@ -185,15 +185,6 @@ async def test_a_server_that_is_down_stops_a_vote(llm: LLM, run: Play):
     assert "none was valid" not in str(stopped.value)
 
 
-async def test_a_tie_is_one_of_the_ballots_that_are_left(llm: LLM, run: Play):
-    """Each votes for the idea that it is shown first, which another one is for each; one voter gives no answer."""
-    mute(llm, VOTE, 3)
-    played = await run("topic=T", choice=1)
-    assert len({vote["choice"] for vote in played.result["votes"]}) == len(played.result["votes"]) == 2
-    assert "1 votes each" in played.result["idea"]["tie"]
-    assert played.result["idea"]["votes"] == 1
-
-
 async def test_a_bad_reviewer_leaves_a_revision_without_a_review(llm: LLM, run: Play):
     mute(llm, "A review", 1)
     played = await run("system=rebuttal", "inputs.background=Owls plan. They do it at night.", improved=False)
@@ -207,23 +198,3 @@ async def test_a_discussion_of_fixed_roles_goes_on_without_a_critic(llm: LLM, ru
     played = await run("system=discussion", "topic=T", "discussion.turns=2")
     assert len(left_out(played)) == 2
     assert len(played.result["ideas"]) == 2
-
-
-@pytest.mark.slow
-async def test_a_guest_who_is_silent_again_after_a_restart_is_left_out_each_time(llm: LLM, run: Play):
-    mute(llm, GUEST)
-    sets = ("turns=1", "team.leader=Scientist1", "invitation.enabled=true")
-    played = await run(*sets, agree=False, invite=asks_in("Finding a research topic"), question="Why?")
-    assert [(event.turn, event.stage) for event in played.of(Invited)] == [(1, "topic")] * 3 + [
-        (2, "topic")
-    ] * 3
-    assert len(left_out(played)) == 6
-    again = await run(*sets, agree=False)
-    assert again.result["warnings"] == played.result["warnings"]
-
-
-@pytest.mark.slow
-async def test_a_team_of_one_cannot_do_without_its_vote(llm: LLM, run: Play):
-    mute(llm, VOTE)
-    with pytest.raises(ModelError, match="none was valid"):
-        await run("topic=T", "team.size=1")

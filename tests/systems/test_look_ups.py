@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from manyheads.base.resources import shipped
 from manyheads.core.events import Searched
 from support.llm import LLM
@@ -36,12 +34,3 @@ async def test_a_listed_tool_searches_the_corpus_and_is_noted(tmp_path: Path) ->
     assert played.result["degraded"] == []
     lines = (tmp_path / "run" / "searches.jsonl").read_text("utf-8").splitlines()
     assert {json.loads(line)["query"] for line in lines} == {QUERY["query"]}
-
-
-@pytest.mark.slow
-async def test_without_invitations_look_ups_stay(tmp_path: Path) -> None:
-    paths = f"paths=[{own_scientist(tmp_path / 'mine')}]"
-    with LLM() as llm:
-        sets = ("turns=1", "models.default.tools=true", "invitation.enabled=false", paths)
-        await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert any(request.tools == ["search_papers"] for request in llm.requests)

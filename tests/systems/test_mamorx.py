@@ -23,7 +23,6 @@ from support.pdfs import body, heading, typeset
 from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
-from support.wires import Call
 
 Play = Callable[..., Any]
 BY_TOOL, BY_FIELD = "models.default.tools=true", "models.default.tools=false"
@@ -204,31 +203,6 @@ async def test_what_is_found_out_first_is_asked_for_at_once_and_shown(run: Play,
     assert "figures" in played.result["turns"]
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["mamorx", *(pytest.param(form, marks=pytest.mark.slow) for form in ("neurips", "iclr", "outline"))],
-)
-@pytest.mark.usefixtures("unpaced", "own_cache")
-async def test_the_writer_is_told_one_thing_about_novelty(run: Play, llm: LLM, form: str) -> None:
-    """Each form asks for it in its words; the rule says what that is where nobody could assess it."""
-    with Scholar() as scholar:
-        source = (
-            "literature.cascade=[semantic_scholar]",
-            f"literature.endpoints={{semantic_scholar: '{scholar.url}'}}",
-        )
-        on = "mamorx.novelty.enabled=true", "mamorx.novelty.phrases=1", "literature.retries=0"
-        played = await run(
-            BY_FIELD, *source, *on, f"mamorx.form={form}", inquiries=[], phrase="birds of prey"
-        )
-    assert played.result["novelty"]["verdict"] == "not assessed"
-    [write] = of(played, "WrittenReview")
-    rules = [line for line in write.asking.splitlines() if re.match(r"\d\. ", line)]
-    [rule] = [line for line in rules if "novel" in line or "new" in line]
-    assert "Where the form asks" in rule
-    assert "as its claim" in rule
-    assert "say nothing" not in write.asking
-
-
 # Bounds.
 
 
@@ -253,27 +227,6 @@ async def test_a_leader_without_tools_is_held_to_the_same(run: Play) -> None:
     assert any("8 questions" in line for line in played.result["warnings"])
 
 
-class Restless(LLM):
-    """A model that calls a tool whenever it is offered."""
-
-    def _calls(self, request: Request) -> tuple[Call, ...]:
-        offered = [each for each in self.tool_calls if each[0] in request.tools]
-        made = [(name, given(request) if callable(given) else given) for name, given in offered]
-        return tuple(Call(name, given, f"call_{at}") for at, (name, given) in enumerate(made, 1))
-
-
-@pytest.mark.parametrize("host", SLOWLY)
-async def test_a_leader_who_asks_for_ever_is_bounded_and_told(tmp_path: Path, host: str) -> None:
-    with Restless(answers={"finished": False, **EMPTY}, tool_calls=[question("clarity")]) as llm:
-        paper = f"inputs.paper={tei(tmp_path / 'paper.xml')}"
-        off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
-        config = config_for(llm, "system=mamorx", paper, f"host={host}", BY_TOOL, "mamorx.exchanges=3", *off)
-        played = await play(config, tmp_path / "run", llm)
-    assert who(played) == ["clarity"] * 3
-    assert played.result["warnings"]
-    assert played.result["review"]["text"]
-
-
 @pytest.mark.parametrize("tools", [BY_TOOL, BY_FIELD])
 async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_written(
     run: Play, llm: LLM, tools: str
@@ -287,15 +240,6 @@ async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_writt
     assert any("Impact" in line for line in played.result["warnings"])
     assert "Impact gave no answer" in of(played, "WrittenReview")[0].asking
     assert played.result["partial"] == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("host", EACH)
-async def test_an_expert_that_does_not_answer_at_all_ends_in_time(run: Play, llm: LLM, host: str) -> None:
-    llm.faults.append(Fault("slow", None, to_impact))
-    llm.tool_calls = [question("impact"), question("clarity")]
-    played = await run(BY_TOOL, f"host={host}", "models.default.timeout=0.5")
-    assert [bool(each["failed"]) for each in played.result["exchanges"]] == [True, False]
 
 
 # The impact agent's novelty tool (§3.1).
@@ -659,11 +603,3 @@ async def test_a_server_that_is_down_ends_the_run_and_leaves_what_there_is(
     played = await run(BY_FIELD, inquiries=inquiries("impact"))
     assert played.result["partial"] == ""
     assert len(of(played, "Plan")) == 1
-
-
-def test_the_reference_list_of_the_test_is_read(tmp_path: Path) -> None:
-    from manyheads.documents import read_document
-
-    assert [one.title for one in read_document(tei(tmp_path / "a.xml")).references] == [
-        one[0] for one in REFERENCES
-    ]

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.base.errors import BudgetError, ChangedError, ModelError
+from manyheads.base.errors import BudgetError, ChangedError
 from manyheads.documents import Document, Figure, Section, read_document
 from manyheads.systems.mamorx.paper import Manuscript
 from manyheads.systems.mamorx.replies import Colours
@@ -20,7 +20,6 @@ from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
 from support.hosts import EACH
 from support.llm import LLM
-from support.native import can_ask
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
 from support.play import play
 from support.requests import Request
@@ -99,22 +98,6 @@ async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Pa
     assert llm.peak > 12  # 16 on a quiet machine; one after the other it is 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("host", EACH)
-@pytest.mark.parametrize("provider", ["ollama", "anthropic"])
-async def test_each_picture_goes_out_whatever_the_provider(
-    paper: Manuscript, seeing: LLM, tmp_path: Path, host: str, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not can_ask(host, provider):
-        pytest.skip("the host's client of this provider is not installed")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-    more = {"max_tokens": 900} if provider == "anthropic" else {}
-    played = await play(alone(seeing, paper, host, provider=provider, **more), tmp_path, seeing)
-    files = sorted([(tmp_path / str(note.image)).read_bytes()] for note in played.run.result.figures)
-    assert sorted(request.pictures for request in of(played.requests, "FigureCritique")) == files
-    assert all(note.seen for note in played.run.result.figures)
-
-
 def shows_picture(request: Request) -> bool:
     return bool(request.pictures)
 
@@ -179,24 +162,6 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert all("And Figure 12" not in request.text for request in played.requests)
 
 
-@pytest.mark.slow
-async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
-    paper: Manuscript, tmp_path: Path
-) -> None:
-    spoilt = Fault("prose", times=None, when=lambda request: request.title == "FigureDescription")
-    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "WrittenReview")
-    with LLM(answers={**SEEING, "finished": True}, faults=[spoilt, stop]) as llm:
-        config = alone(llm, paper, run=MAMORX.run)
-        with pytest.raises(ModelError):
-            await play(config, tmp_path, llm)
-        calls = llm.calls
-        llm.faults.clear()
-        played = await play(config, tmp_path, llm)
-        assert not of(llm.requests[calls:], "FigureDescription"), "later turns rest on what there was"
-        assert all(note.description == "" for note in played.run.result.figures)
-        assert (await play(config, tmp_path, llm)).run.result == played.run.result
-
-
 async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -> None:
     names = ("left.png", "right.jpg")
     for name, colour in zip(names, ("navy", "olive"), strict=True):
@@ -213,16 +178,6 @@ async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -
     [png] = request.pictures
     assert size(png)[0] > 3 * size(png)[1], "side by side"
     assert "whole page" not in request.asking
-
-
-@pytest.mark.slow
-async def test_a_replayed_run_sees_what_was_seen(paper: Manuscript, seeing: LLM, tmp_path: Path) -> None:
-    first = await play(alone(seeing, paper), tmp_path / "first", seeing)
-    calls = seeing.calls
-    replay = alone(seeing, paper, provider="replay", name=str(tmp_path / "first"))
-    again = await play(replay, tmp_path / "again", seeing)
-    assert again.run.result.figures == first.run.result.figures
-    assert seeing.calls == calls
 
 
 async def test_odd_boxes_and_captions_beyond_the_pictures(
@@ -284,14 +239,6 @@ async def test_a_server_that_is_down_is_told_once_with_its_reason(
     for note in played.run.result.figures:
         assert (note.seen, note.critique, bool(note.why)) == (False, "", True)
         assert "sees no pictures" not in note.why
-
-
-async def test_a_server_that_cannot_be_reached_is_told_once(paper: Manuscript, tmp_path: Path) -> None:
-    with LLM(answers=SEEING, faults=[Fault("drop", times=None)]) as llm:
-        played = await play(alone(llm, paper), tmp_path, llm)
-    [warning] = played.run.warnings
-    assert llm.base_url in warning
-    assert "cannot be reached" in warning
 
 
 async def test_a_refused_picture_is_a_warning_of_its_figure(paper: Manuscript, tmp_path: Path) -> None:

@@ -118,32 +118,12 @@ async def test_a_short_title_needs_year_and_authors_too(look_up: LookUp) -> None
     assert [one.state for one in works(await look_up(*own))] == ["exists", "differs", "not found"]
 
 
-async def test_what_no_source_has_is_not_found_after_a_few_questions(
-    look_up: LookUp, scholar: Scholar
-) -> None:
-    [one] = works(await look_up(cited("Zeppelins that juggle xylophones in quasar light above the sea")))
-    assert (one.state, one.found, one.evidence, one.retracted) == ("not found", "", None, None)
-    own = [asked for asked in scholar.requests if "eppelins" in asked.params["query"]]
-    assert len(own) == 2, "the title, and half of its telling words"
-
-
 async def test_what_could_not_be_asked_is_not_called_missing(look_up: LookUp, scholar: Scholar) -> None:
     scholar.troubles.append(Trouble("status", times=None, status=503))
     played = await look_up(cited(), cited("Another of its kind", doi="10.1234/x"))
     assert {one.state for one in works(played)} == {"not asked"}
     assert all("503" in " ".join(one.details) for one in works(played))
     assert played.result["degraded"] == ["semantic_scholar"]
-
-
-async def test_where_one_of_two_sources_is_silent_what_is_found_still_counts(
-    look_up: LookUp, scholar: Scholar
-) -> None:
-    endpoints = {"openalex": "http://127.0.0.1:9", "semantic_scholar": scholar.url}
-    played = await look_up(
-        cited(), cited("A paper of no source at all"),
-        literature={"cascade": ["semantic_scholar", "openalex"], "endpoints": endpoints},
-    )  # fmt: skip
-    assert [one.state for one in works(played)] == ["exists", "not asked"]
 
 
 async def test_an_entry_that_tells_nothing_is_not_asked(look_up: LookUp, scholar: Scholar) -> None:
@@ -157,11 +137,6 @@ async def test_references_beyond_the_number_are_said_to_be_left_out(look_up: Loo
     assert [one.state for one in works(played)] == ["exists", "exists", "not asked"]
     assert any("1 of 3 references" in line for line in played.result["warnings"])
     assert MamorxConfig().references.most == 100
-
-
-async def test_they_can_be_left_out(look_up: LookUp, scholar: Scholar) -> None:
-    assert works(await look_up(cited(), mamorx={"references": {"enabled": False}})) == []
-    assert scholar.requests == []
 
 
 async def test_they_are_looked_for_whatever_the_dates_of_the_search(look_up: LookUp) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.asking.prompts import Prompts
-from manyheads.base.errors import BudgetError, ConfigError
+from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.documents import Document, Section
 from manyheads.documents.reading import LEAST
@@ -18,7 +18,7 @@ from manyheads.systems.loading import validate
 from manyheads.systems.mamorx.desk import PART, parts
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.replies import WrittenReview
-from manyheads.systems.mamorx.review import FormField, ReviewForm, form_names, form_of
+from manyheads.systems.mamorx.review import ReviewForm, form_names, form_of
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM
@@ -79,13 +79,6 @@ def test_a_form_that_ships_has_reasons_before_scores_and_says_what_each_number_m
             assert field == "confidence" or f"{field}_reason" in names[: names.index(field)]
     assert list(form.reply(WrittenReview).model_fields) == names
     assert name in form_names(Resources())
-
-
-def test_nothing_fixes_the_number_of_points() -> None:
-    for name in SHIPPED:
-        schema = form_of(name, PROMPTS).reply(WrittenReview).model_json_schema()
-        lists = [part for part in schema["properties"].values() if part.get("type") == "array"]
-        assert not any({"minItems", "maxItems"} & {*part} for part in lists)
 
 
 def test_a_score_with_gaps_takes_its_own_numbers_alone() -> None:
@@ -237,16 +230,6 @@ async def test_a_paper_without_text_has_nothing_to_quote(run: Play, tmp_path: Pa
     ]
 
 
-async def test_a_run_that_ended_at_such_a_source_goes_on(run: Play) -> None:
-    """Its journal holds the review with the source, and no answer about it."""
-    answers = {"weaknesses": [point("A.", ("[99]", "sparse touch sensors beat vision in every case"))]}
-    with pytest.raises(BudgetError):
-        await run("budget.calls=3", **answers)
-    played = await run(**answers)
-    assert [each.title for each in played.requests].count("WrittenReview") == 1
-    assert (played.result["finished"], played.requests[-1].title) == (True, "Correction")
-
-
 async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:
     names = ("Figure 1", "Fig. 1"), ("Section 3", "Results")
     quote = "91 percent of strikes"
@@ -308,12 +291,6 @@ async def test_what_a_text_quotes_is_looked_up_too(run: Play) -> None:
     assert any("1 quote" in line for line in played.result["warnings"])
     report = (played.folder / "report.html").read_text("utf-8")
     assert re.search(f"Not found in the paper:</strong> “{absent}”", report)
-
-
-async def test_nothing_is_corrected_where_nothing_is_absent(run: Play) -> None:
-    played = await run(weaknesses=[point("Good.", ("Section 3", "91 percent of strikes"))], strengths=[])
-    assert "Correction" not in [each.title for each in played.requests]
-    assert "Not verified" not in played.result["review"]["text"]
 
 
 async def test_what_a_model_writes_cannot_pass_for_markup_of_the_review(run: Play) -> None:
@@ -402,8 +379,3 @@ def test_an_abstract_alone_is_a_paper_that_says_so(tmp_path: Path) -> None:
     assert (paper.title, paper.abstract) == ("Owls", abstract.strip())
     assert paper.anchor.faults
     assert paper.words == 24
-
-
-def test_a_field_says_what_it_holds() -> None:
-    field = FormField.model_validate({"title": "T", "meaning": "m", "score": {2: "x", 1: "y"}})
-    assert (field.kind, field.scale, field.about) == ("score", (1, 2), "m")

@@ -82,14 +82,10 @@ async def test_cited_and_related_works_have_the_passage_of_their_text_that_is_ne
     assert found[NAMES[0]].startswith("Soft fruit that tactile fingers pick by night, says text 0.")
     assert "says the rival" in found[RIVAL]
     assert told(played) == [("2 of 2 read", "")]
-
-
-async def test_evidence_keeps_the_address_of_a_passage(read: RelatedTo, publisher: FileServer) -> None:
-    played = await read(NAMES[0])
     ways = {one["title"]: [way["source"] for way in one["retrievals"]] for one in played.result["evidence"]}
     assert ways == {
-        NAMES[0]: ["semantic_scholar", f"{publisher.url}/0.pdf"],
-        RIVAL: ["semantic_scholar", f"{publisher.url}/rival.pdf"],
+        name: ["semantic_scholar", f"{publisher.url}/{file}.pdf"]
+        for name, file in ((NAMES[0], 0), (RIVAL, "rival"))
     }
 
 

@@ -12,9 +12,9 @@ import pytest
 from manyheads.base.errors import ConfigError, DocumentError, SubjectError
 from manyheads.base.resources import shipped
 from manyheads.documents import Document, Section, Table, read_document
-from manyheads.judges.planted_error.judging import Point, alleges, names, points_of
+from manyheads.judges.planted_error.judging import ReviewPoint, alleges, names, points_of
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, as_json, plant
-from manyheads.judges.planted_error.result import CASES, KEY, Entry, plant_all, read_key
+from manyheads.judges.planted_error.result import CASES, KEY, PlantedDocument, plant_all, read_key
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -77,10 +77,10 @@ def test_a_fault_stands_in_one_place_and_is_known_by_who_names_it(kind: Kind, pa
     assert changed[0][0] == expected.get(kind, "sections")
     texts = json.dumps(after, ensure_ascii=False)
     assert all(quote in texts for quote in fault.quotes)
-    assert names(Point(told(fault)), fault)
+    assert names(ReviewPoint(told(fault)), fault)
     assert not any(names(point, fault) for point in points_of(PRAISE))
     others = [other.fault for each in KINDS if each != kind and (other := plant(clean, each, 3))]
-    assert sum(names(Point(told(other)), fault) for other in others) <= 1, (
+    assert sum(names(ReviewPoint(told(other)), fault) for other in others) <= 1, (
         "faults of one table may be taken for each other"
     )
 
@@ -95,7 +95,7 @@ def test_other_seeds_plant_other_faults_that_are_proved_all_the_same(seed: int) 
             planting = plant(clean, kind, seed)
             assert planting
             assert as_json(planting.document) != as_json(clean)
-            assert names(Point(told(planting.fault)), planting.fault)
+            assert names(ReviewPoint(told(planting.fault)), planting.fault)
 
 
 WRONG = Fault(
@@ -155,20 +155,20 @@ COLUMNS = Fault(
 def test_a_point_must_name_the_place_and_the_contradiction(
     fault: Fault, text: str, sources: tuple[str, ...], found: bool
 ) -> None:
-    assert names(Point(text, sources), fault) is found
+    assert names(ReviewPoint(text, sources), fault) is found
 
 
 def test_alarms_are_allegations_about_something_in_the_paper() -> None:
-    assert alleges(Point("The caption of Figure 3 contradicts the text."), "caption")
-    assert not alleges(Point("The authors contradict common sense."), "caption")
-    assert alleges(Point("Table 2 has no row for the larger model."), "missing-baseline")
+    assert alleges(ReviewPoint("The caption of Figure 3 contradicts the text."), "caption")
+    assert not alleges(ReviewPoint("The authors contradict common sense."), "caption")
+    assert alleges(ReviewPoint("Table 2 has no row for the larger model."), "missing-baseline")
     for fair in (
         "Section 3 lacks the learning rate.",
         "Stronger baselines are missing.",
         "Work on bats is missing from the references.",
     ):
-        assert not any(alleges(Point(fair), kind) for kind in KINDS), fair
-    assert not any(alleges(Point(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
+        assert not any(alleges(ReviewPoint(fair), kind) for kind in KINDS), fair
+    assert not any(alleges(ReviewPoint(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
 
 
 def test_tables_without_heads_or_with_gaps_are_passed_over() -> None:
@@ -271,7 +271,7 @@ def test_what_ships_is_what_is_made_and_names_tell_nothing(tmp_path: Path) -> No
 # The judge.
 
 
-Say = Callable[[Entry], Sequence[str]]
+Say = Callable[[PlantedDocument], Sequence[str]]
 
 
 def reviews_of(folder: Path, say: Say) -> list[str]:
@@ -292,7 +292,7 @@ async def judged(llm: LLM, folder: Path, say: Say, *sets: str, key: Path = SUITE
     return await play(config, folder / "run", llm)
 
 
-def perfect(entry: Entry) -> list[str]:
+def perfect(entry: PlantedDocument) -> list[str]:
     return [PRAISE, *([told(entry.faults[0])] if entry.planted else [])]
 
 
@@ -342,7 +342,7 @@ async def test_a_judge_model_is_asked_about_each_fault(llm: LLM, tmp_path: Path)
 
     llm.answers["points"] = by_about
 
-    def say(entry: Entry) -> list[str]:
+    def say(entry: PlantedDocument) -> list[str]:
         return [PRAISE, *([entry.faults[0].about] if entry.planted else [])]
 
     played = await judged(llm, tmp_path, say, "planted-error.by=model")

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import BudgetError, ConfigError, ModelError, SubjectError
+from manyheads.base.errors import ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
-from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host, idea, unfinished, useful_result, write
+from support.results import idea, unfinished, write
 
 DOGS, OWLS, BATS, CATS = "Dogs find mines by smell.", "Owls plan.", "Bats map caves.", "Cats sleep more."
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
@@ -218,10 +217,6 @@ async def test_texts_stay_in_their_fences_and_are_no_templates(rank: Play) -> No
 
 
 BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
-    "five of four": (
-        lambda good: [*good, good[0]],
-        '`ranking` is `×5`; the form asks for `[{"rationale": …, "idea": …}, … ×4]`',
-    ),
     "leaves one out": (
         lambda good: good[:-1],
         '`ranking` is `×3`; the form asks for `[{"rationale": …, "idea": …}, … ×4]`',
@@ -230,10 +225,6 @@ BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
     "invents one": (
         lambda good: [*good[:-1], {**good[-1], "idea": 9}],
         ".idea` is `9`; the form asks for `<1–4",
-    ),
-    "says true for one": (
-        lambda good: [*good[:-1], {**good[-1], "idea": True}],
-        ".idea` is `true`; the form asks for `<1–4",
     ),
 }
 ON = dict(zip(BAD, cycle(HOSTS), strict=False))
@@ -325,41 +316,6 @@ async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tm
     assert llm.calls == calls + 4, "what was condensed is not condensed again"
 
 
-@pytest.mark.slow
-async def test_a_server_that_dies_in_the_middle_costs_no_finished_order(
-    rank: Play, llm: LLM, tmp_path: Path
-) -> None:
-    llm.faults.append(
-        Fault("status", times=None, status=403, when=lambda request: DOGS in "".join(texts(request)[:2]))
-    )
-    with pytest.raises(ModelError) as stopped:
-        await rank("models.default.retries=0")
-    assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
-    assert unfinished(tmp_path / "run")
-    llm.faults.clear()
-    calls = llm.calls
-    resumed = await rank("models.default.retries=0")
-    assert llm.calls == calls + 2
-    whole = await rank("models.default.retries=0", folder="whole")
-    assert useful_result(resumed.folder) == useful_result(whole.folder)
-
-
-async def test_a_budget_that_is_spent_ends_the_run_and_can_be_raised(rank: Play, llm: LLM) -> None:
-    llm.delay = 0.05
-    with pytest.raises(BudgetError, match=r"budget\.calls is 6"):
-        await rank("budget.calls=6")
-    assert llm.calls == 6
-    assert (await rank("budget.calls=8")).result["failed"] == 0
-    assert llm.calls == 8, "what was under way when the budget was spent is not paid for twice"
-
-
-async def test_ideas_that_do_not_fit_the_context_are_refused_and_never_cut(rank: Play, llm: LLM) -> None:
-    long = [f"{text} " + "An owl is a bird. " * 400 for text in (OWLS, BATS, CATS)]
-    with pytest.raises(ConfigError, match="does not fit test with a context of 4,000"):
-        await rank("models.default.context=4000", ideas=long)
-    assert not any(request.title == "Ranking" for request in llm.requests)
-
-
 async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None:
     llm.answers["objective"] = lambda request: "None." if DOGS in request.asking else "An aim."
     played = await rank()
@@ -373,22 +329,6 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     assert apart.result["warnings"] == [
         "objective is shown although the target has none: a judge can tell ideas apart by that"
     ]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "NONE",
-        "**NONE**",
-        pytest.param('"none"', marks=pytest.mark.slow),
-        pytest.param("(None.)", marks=pytest.mark.slow),
-        pytest.param("- NONE", marks=pytest.mark.slow),
-    ],
-)
-async def test_a_field_that_is_not_told_is_known_however_it_says_so(rank: Play, llm: LLM, said: str) -> None:
-    llm.answers["objective"] = lambda request: said if DOGS in request.asking else "An aim."
-    found = (await rank()).result
-    assert "objective" not in found["shown_fields"]
 
 
 async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play, llm: LLM) -> None:
@@ -411,25 +351,6 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     assert (await rank(ideas=(OWLS, long), folder="mixed")).result["warnings"] == [
         "3 ideas (with the target) are not in each place equally often in 4 orders; "
         "--set ranking.orders=6 balances them"
-    ]
-
-
-@pytest.mark.slow
-async def test_of_many_ideas_a_warning_names_a_few(rank: Play, llm: LLM) -> None:
-    llm.answers["objective"] = lambda request: "An aim." if DOGS in request.asking else "NONE"
-    found = (await rank("ranking.orders=8", ideas=[f"Owl {n} plans ahead." for n in range(1, 8)])).result
-    assert found["warnings"] == [
-        "objective is hidden from the judge because idea 1, idea 2, idea 3, idea 4 and 3 more have none"
-    ]
-
-
-async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
-    """By its title an idea is condensed anew, and may come out in other words."""
-    (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")
-    llm.answers["method"] = lambda request: "As known." if "Known" in request.asking else condensed(request)
-    found = (await rank(ideas=(str(tmp_path / "dogs.md"), OWLS, BATS))).result
-    assert [warning.split(":")[0] for warning in found["warnings"]] == [
-        "the target and idea 1 are the same text"
     ]
 
 
@@ -475,13 +396,6 @@ async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> N
     assert found["warnings"] == ["idea 3 was never revised: ranking.round has no effect on it"]
     final = (await rank("ranking.orders=3", ideas=runs, folder="final")).result
     assert ([each["round"] for each in final["ideas"]], final["settled"]) == ([2, 1], 1.0)
-
-
-async def test_places_that_are_not_balanced_are_told(rank: Play) -> None:
-    found = (await rank("ranking.orders=6")).result
-    assert len(found["orders"]) == 6
-    [warning] = found["warnings"]
-    assert warning.endswith("--set ranking.orders=8 balances them")
 
 
 async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
@@ -548,32 +462,12 @@ async def test_a_judge_takes_a_note_of_each_idea_before_it_puts_them_in_order(ra
         assert list((asked.form or {})["properties"]) == ["notes", "ranking"]
 
 
-async def test_what_a_run_of_another_kind_records_does_not_hang_on_the_ranking(llm: LLM) -> None:
-    assert "ranking" not in config_for(llm, "system=rebuttal").course()
-    assert "ranking" in config_for(llm, "system=ranking").course()
-
-
-@pytest.mark.slow
-async def test_every_host_gives_the_same_result(rank: Play, tmp_path: Path) -> None:
-    for host in HOSTS:
-        await rank(f"host={host}", folder=host)
-    first, *others = (but_for_the_host(tmp_path / host) for host in HOSTS)
-    assert others == [first, first]
-
-
 @pytest.mark.parametrize(
     ("sets", "problem", "said"),
     [
-        (("ranking.target=null",), ConfigError, "ranking: needs the input target"),
-        (("ranking.ideas=[]",), ConfigError, "ranking: needs the input ideas"),
         (("ranking.indicator=charm",), ConfigError, r"ranking\.indicator 'charm' has no traits"),
-        (
-            ("rebuttal.indicator=charm",),
-            ConfigError,
-            r"ranking\.improved\.indicator 'charm' has no traits",
-        ),
+        (("rebuttal.indicator=charm",), ConfigError, r"ranking\.improved\.indicator 'charm' has no traits"),
         (("ranking.ideas=[nowhere.md]",), SubjectError, r"nowhere\.md: no such file"),
-        (("ranking.target=./nowhere",), SubjectError, r"nowhere: no such file"),
     ],
 )
 async def test_nothing_is_begun_with_what_cannot_be_ranked(

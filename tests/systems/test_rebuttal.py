@@ -8,18 +8,15 @@ from typing import Any
 
 import pytest
 
-from manyheads.asking.roles import Roles
-from manyheads.base.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
-from manyheads.base.resources import Resources
-from manyheads.core.events import Judged, Said, Stage
+from manyheads.base.errors import ConfigError, SubjectError
+from manyheads.core.events import Judged, Stage
 from manyheads.core.texts import read_subject
 from manyheads.engine.readiness import findings
 from support.faults import Fault
-from support.hosts import HOSTS, OTHERS
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host, idea, useful_result, write
+from support.results import idea, write
 
 WORKS = [
     {"title": "Owls at night", "abstract": "Owls hunt by ear where nothing can be seen."},
@@ -213,18 +210,6 @@ async def test_a_review_has_a_verdict_on_each_trait_and_at_most_three_weaknesses
         assert fields["weaknesses"]["maxItems"] == 3
 
 
-async def test_a_proposer_answers_each_weakness_before_it_writes_the_idea(run: Play) -> None:
-    played = await run(improved=verdicts(True, False))
-    for asked in played.asked("Improving the idea"):
-        assert list((asked.schema or {})["properties"]) == ["answers", *FIELDS]
-        assert list((asked.form or {})["properties"]) == ["answers", *FIELDS]
-    for one in played.result["rounds"][1:]:
-        assert all(each["weakness"] and each["change"] for each in one["idea"]["answers"])
-    assert not any(
-        played.result["rounds"][1]["idea"]["answers"][0]["change"] in each.asking for each in played.requests
-    )
-
-
 async def test_revisions_have_six_fields_and_a_first_idea_is_a_paragraph(run: Play) -> None:
     played = await run(improved=False)
     first, revised = (one["idea"] for one in played.result["rounds"])
@@ -321,14 +306,6 @@ async def test_each_is_profiled_by_area_indicator_and_traits(run: Play, role: st
     assert played.result["rebuttal"]["traits"].count("\n- ") == 5
 
 
-async def test_an_indicator_of_ones_own_by_its_traits(run: Play) -> None:
-    played = await run(
-        "rebuttal.indicator=elegance", "rebuttal.traits=[few parts, no exceptions]", improved=False
-    )
-    panel = [each for each in played.requests if each.title != "Condensed"]
-    assert all("elegance:\n\n- few parts\n- no exceptions\n" in each.system for each in panel)
-
-
 async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> None:
     folder = tmp_path / "mine/prompts/partials/indicators"
     folder.mkdir(parents=True)
@@ -336,19 +313,6 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
     played = await run("rebuttal.indicator=elegance", f"paths=[{tmp_path / 'mine'}]", improved=False)
     panel = [each for each in played.requests if each.title != "Condensed"]
     assert all("elegance:\n\n- few parts\n" in each.system for each in panel)
-
-
-@pytest.mark.parametrize("role", ["proposer", "reviewer", "area_chair"])
-def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
-    roles = Roles(Resources.of(()))
-    alone = roles.system(role, {"indicator": "feasibility"})
-    assert "Traits of feasibility:\n\n- the resources that it needs" in alone
-    as_list = roles.system(role, {"indicator": "elegance", "traits": ["few parts", "no exceptions"]})
-    assert as_list == roles.system(role, {"indicator": "elegance", "traits": "- few parts\n- no exceptions"})
-    assert "Traits of elegance:\n\n- few parts\n- no exceptions\n" in as_list
-    gone = r"indicators/elegance\.md\.j2: not found[\s\S]*one of: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
-    with pytest.raises(ConfigError, match=gone):
-        roles.system(role, {"indicator": "elegance"})
 
 
 async def test_a_background_may_move(run: Play, works: Path, llm: LLM, tmp_path: Path) -> None:
@@ -368,22 +332,6 @@ async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_p
         await run("rebuttal.indicator=elegance")
     assert llm.calls == 0
     assert not (tmp_path / "run").exists()
-
-
-async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    folder = tmp_path / "mine/prompts/partials/indicators"
-    folder.mkdir(parents=True)
-    (folder / "charm.md.j2").write_text("{# To be written. #}\n", encoding="utf-8")
-    (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"known indicators: elegance, feasibility, novelty; give"
-    ) as stopped:
-        await run("rebuttal.indicator=charm", f"paths=[{tmp_path / 'mine'}]")
-    assert "'charm' has no traits" in str(stopped.value)
-    assert f"or fill {folder / 'charm.md.j2'}" in str(stopped.value)
-    assert llm.calls == 0
 
 
 @pytest.mark.parametrize(
@@ -490,17 +438,6 @@ async def test_a_new_background_stands_in_for_one_that_is_gone(
     assert "Bats rest." in played.asked("Improving the idea")[-1].asking
 
 
-@pytest.mark.slow
-async def test_an_idea_that_was_taken_up_before_keeps_what_it_was_written_beside(
-    run: Play, tmp_path: Path
-) -> None:
-    first = await run(improved=False)
-    second, third = (tmp_path / name for name in ("second", "third"))
-    await run(f"rebuttal.idea={tmp_path / 'run'}", folder=second.name, background=False, improved=False)
-    played = await run(f"rebuttal.idea={second}", folder=third.name, background=False, improved=False)
-    assert played.result["background"] == first.result["background"]
-
-
 async def test_a_run_without_an_idea_has_none_to_give(run: Play, tmp_path: Path) -> None:
     write(tmp_path / "other", {"system": "conference-review"})
     with pytest.raises(SubjectError, match="did not produce an idea"):
@@ -518,68 +455,3 @@ async def test_texts_cannot_leave_their_fence(run: Play) -> None:
         assert request.asking.count("\n</paper>") <= 1
         assert request.asking.count("\n</idea>") <= 1
     assert "{{ area }}" in played.requests[0].asking
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "sets",
-    [
-        (),
-        pytest.param(("rebuttal.patience=2", "rebuttal.abstract=true"), marks=pytest.mark.slow),
-        ("rebuttal.method=self-reflection",),
-    ],
-)
-@pytest.mark.parametrize("other", OTHERS)
-async def test_every_host_gives_the_same_result(
-    llm: LLM, works: Path, tmp_path: Path, sets: tuple[str, ...], other: str
-) -> None:
-    def agree(request: Request) -> bool:
-        return len(request.asking) % 3 > 0
-
-    llm.answers["improved"] = agree
-    for host in (HOSTS[0], other):
-        given = ("system=rebuttal", f"background={works}", f"host={host}", *sets)
-        await play(config_for(llm, *given), tmp_path / host, llm)
-    first, second = (but_for_the_host(tmp_path / host) for host in (HOSTS[0], other))
-    assert first == second
-
-
-@pytest.mark.slow
-async def test_a_stopped_run_goes_on_from_its_folder(run: Play, llm: LLM, tmp_path: Path) -> None:
-    answer = verdicts(True, True, False)
-    whole = await run(improved=answer)
-    calls = llm.calls
-    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls == calls + 6))
-    with pytest.raises(Exception, match="403"):
-        await run(folder="stopped", improved=verdicts(True, True, False))
-    before = llm.calls
-    played = await run(folder="stopped")
-    assert llm.calls - before == len(whole.requests) - 5
-    assert useful_result(played.folder) == useful_result(whole.folder)
-
-
-async def test_a_background_that_has_changed_is_not_mixed_into_a_record(run: Play, works: Path) -> None:
-    await run(improved=False)
-    rewrite(works, json.dumps({"abstract": "Something else."}) + "\n")
-    with pytest.raises(ChangedError):
-        await run(improved=False)
-
-
-async def test_the_budget_ends_it(run: Play) -> None:
-    with pytest.raises(BudgetError):
-        await run("budget.calls=4", improved=True)
-
-
-async def test_a_verdict_that_stays_invalid_is_no_verdict(run: Play, llm: LLM) -> None:
-    llm.faults.append(Fault("missing", times=None, key="better", when=lambda each: each.title == "Verdict"))
-    with pytest.raises(ReplyError):
-        await run()
-
-
-async def test_what_is_said_is_told_by_those_who_said_it(run: Play) -> None:
-    played = await run(improved=False)
-    assert {said.speaker: said.task for said in played.of(Said) if said.turn and said.stage == "rebuttal"} == {
-        "Proposer": "revise", "Reviewer": "review", "Condenser": "condense", "AreaChair": "compare",
-    }  # fmt: skip
-    [verdict] = played.said("compare")
-    assert verdict.data["difference"] == "small"

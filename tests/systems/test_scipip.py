@@ -1,6 +1,5 @@
 """SciPIP read off what reaches a model server: the three paths, who sees what, which ideas become one, which are kept."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,24 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyheads.base.errors import BudgetError, ChangedError, ConfigError, SubjectError
+from manyheads.base.errors import ConfigError
 from manyheads.core.events import Judged, Stage
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
-from manyheads.engine.readiness import findings, prepare
+from manyheads.corpus.retrieval import LiteratureDatabase
+from manyheads.engine.readiness import prepare
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.proposal import keep_best, merge
-from manyheads.systems.scipip.result import Candidate, ScipipConfig, Screening
+from manyheads.systems.scipip.result import Candidate, ScipipConfig, ScreeningRecord
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import unfinished
 
 Play = Callable[..., Any]
 BACKGROUND = (
@@ -188,32 +186,6 @@ async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None
     assert channels(without, "sleep staging") == []
 
 
-async def test_without_the_channel_of_entities_nobody_is_asked_for_any(run: Play) -> None:
-    played = await run("literature.retrieval.how=[semantic]")
-    assert not {"Entities", "Synonyms"} & {*titles(played)}
-    assert played.result["clusters"]
-
-
-async def test_how_papers_are_found_is_one_setting_under_either_of_its_names(llm: LLM) -> None:
-    own, former = (
-        config_for(llm, "system=scipip", f"{key}.semantic=7")
-        for key in ("literature.retrieval", "scipip.retrieval")
-    )
-    assert own == former
-    assert own.literature.retrieval.semantic == 7
-
-
-@pytest.mark.slow
-async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: LLM) -> None:
-    with pytest.raises(BudgetError):
-        await run("scipip.path=A", "budget.calls=9")
-    asked = llm.calls
-    with pytest.raises(ChangedError, match=r"literature\.retrieval"):
-        await run("scipip.path=A", "literature.retrieval.semantic=7")
-    assert llm.calls == asked
-    assert "retrieval" not in config_for(llm, "system=virsci").course()["literature"]
-
-
 @pytest.mark.slow
 async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
@@ -257,29 +229,6 @@ def test_the_shipped_background_belongs_to_the_shipped_corpus(llm: LLM) -> None:
     assert "--background" in str(refused.value.hint)
     prepare(load(["scipip"]))
     prepare(load(["scipip"], ["corpus=corpora/mine", f"inputs.background={BACKGROUND}"]))
-
-
-@pytest.mark.slow
-async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> None:
-    source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
-    config = config_for(
-        llm, "system=scipip", f"corpus={tmp_path / 'corpus'}", f"inputs.background={BACKGROUND}"
-    )
-
-    def records() -> str:
-        [line] = [each.message for each in findings(config, ask_models=False) if each.subject == "corpus"]
-        return line.partition("1 scientist, ")[2] or line.partition("2 scientists, ")[2]
-
-    options = BuildOptions(bound=2015)
-    with build_corpus(source, tmp_path / "corpus", options, load_embedder("lexical")) as ecosystem:
-        assert records().startswith("no records yet")
-        LiteratureDatabase.of(ecosystem).put(
-            Extraction(paper=f"p{n}", made_by="openai/m" if n else "lexical", recipe=f"{n > 0}")
-            for n in range(4)
-        )
-    told = records()
-    for count in ("3 records by openai/m", "1 record by rules", "8 papers without one"):
-        assert count in told
 
 
 @pytest.mark.slow
@@ -342,15 +291,6 @@ async def test_each_idea_is_judged_by_itself_and_all_at_once(run: Play, llm: LLM
     assert llm.peak == len(asked) == 8
 
 
-async def test_a_judge_fills_in_the_fit_first_and_each_reason_before_its_score(run: Play) -> None:
-    played = await run()
-    asked = played.asked("Does the idea solve the problem?")[0]
-    names = ("fit", "novelty", "feasibility")
-    assert list((asked.schema or {})["properties"]) == [
-        f"{name}{end}" for name in names for end in ("_reason", "")
-    ]
-
-
 # What is kept.
 
 
@@ -370,15 +310,6 @@ async def test_the_better_half_is_kept_the_fit_first(run: Play) -> None:
     assert [each > 0 for each in at] == [True] * 4 + [False] * 4
     told = [event.outcome for event in played.of(Judged) if "left out" in event.outcome]
     assert len(told) == 4
-
-
-@pytest.mark.slow
-async def test_the_share_that_is_kept_is_the_users(run: Play) -> None:
-    kept = {}
-    for share in (0.2, 1):
-        played = await run(f"scipip.keep={share}", folder=str(share))
-        kept[share] = sum(each["screening"]["kept"] for each in played.result["ideas"])
-    assert kept == {0.2: 3, 1: 8}, "at least as many as there are final ideas"
 
 
 @pytest.mark.slow
@@ -421,7 +352,7 @@ def test_of_ideas_as_fit_and_as_novel_the_more_feasible_is_kept() -> None:
             idea=f"{n}",
             by="Ideator",
             origin="literature",
-            screening=Screening(
+            screening=ScreeningRecord(
                 fit=7,
                 novelty=6,
                 feasibility=feasibility,
@@ -464,12 +395,6 @@ def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: s
         (3, []),
         (4, []),
     ]
-
-
-@pytest.mark.slow
-async def test_ideas_that_differ_are_not_merged(run: Play) -> None:
-    played = await run()
-    assert all(each["merged"] == [] for each in played.result["ideas"])
 
 
 # What rests on what.
@@ -529,67 +454,7 @@ async def test_as_many_final_ideas_are_asked_for_as_there_can_be(
     assert ("2. Make " + (f"{most} final" if least == most else f"{least} to {most} final")) in asked.asking
 
 
-async def test_too_few_final_ideas_are_asked_for_again(run: Play, script: Script, llm: LLM) -> None:
-    enough, script.final = script.final, script.final[:2]
-    asked: list[int] = []
-
-    def once(request: Request) -> list[dict[str, Any]]:
-        if request.title == "Refinement":
-            asked.append(len(script.final))
-            if len(asked) == 2:
-                script.final = enough
-        return script.ideas(request)
-
-    played = await run(ideas=once)
-    assert asked == [2, 2]
-    assert len(played.result["final"]) == 3
-
-
-async def test_about_as_many_ideas_are_asked_for_as_are_wanted(run: Play) -> None:
-    played = await run()
-    [asked] = played.asked("Ideas for the problem")
-    part = (asked.schema or {})["properties"]["ideas"]
-    assert (part["minItems"], part["maxItems"]) == (5, 7)
-    assert "1. Propose 6 ideas" in asked.asking
-    assert list(part["items"]["properties"]) == ["papers", "inspiration", "title", "idea"]
-
-
-@pytest.mark.slow
-async def test_no_abstract_is_written_where_none_is_wanted(run: Play) -> None:
-    played = await run("scipip.abstract=false")
-    assert "Abstract" not in titles(played)
-    assert played.result["abstract"] is None
-
-
 # What goes wrong.
-
-
-@pytest.mark.slow
-async def test_a_budget_that_ends_keeps_what_there_is(run: Play, llm: LLM, tmp_path: Path) -> None:
-    with pytest.raises(BudgetError):
-        await run("budget.calls=7")
-    assert unfinished(tmp_path / "run")
-    kept = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))["result"]
-    assert kept["problem"]
-    assert len(kept["ideas"]) == 8
-    assert kept["final"] == []
-    before = llm.calls
-    played = await run()
-    assert played.result["finished"]
-    assert llm.calls - before == 16 - before
-
-
-@pytest.mark.slow
-async def test_a_run_that_was_stopped_asks_nothing_again(run: Play, llm: LLM) -> None:
-    whole = await run(folder="whole")
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Refinement", status=403))
-    with pytest.raises(Exception, match="403"):
-        await run()
-    before = llm.calls
-    played = await run()
-    assert [each.title for each in played.requests[before:]] == ["Refinement", "Abstract"]
-    assert played.result["ideas"] == whole.result["ideas"]
-    assert played.result["final"] == whole.result["final"]
 
 
 def read(background: str | None, **more: Any) -> Any:
@@ -617,35 +482,9 @@ def test_an_ordinary_background_is_read_without_one() -> None:
     assert warned("Größere Roboter greifen nach dem, was ihre Kamera sieht.") == []
 
 
-def test_a_background_is_read_from_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "owls.md"
-    path.write_text("# Owls\n\nThey hunt by ear.", encoding="utf-8")
-    assert (read(str(path)).source, read(str(path)).text) == (str(path), "Owls\n\nThey hunt by ear.")
-
-
-@pytest.mark.parametrize("name", ["missing.md", "missing/owls", "papers.bib"])
-def test_a_file_that_is_not_there_is_no_background(name: str) -> None:
-    with pytest.raises(SubjectError, match="no such file"):
-        read(name)
-
-
-@pytest.mark.parametrize("background", [None, " \n"])
-def test_without_a_background_nothing_begins(background: str | None) -> None:
-    with pytest.raises(ConfigError, match="needs the input background"):
-        read(background)
-
-
 def test_papers_of_services_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"literature\.references"):
         read(BACKGROUND, literature={"references": "services"})
-
-
-@pytest.mark.parametrize(
-    "key", ["final=[4,3]", "brainstorm=[0,3]", "path=D", "keep=0", "same=1.2", "papers=0"]
-)
-def test_a_number_that_makes_no_sense_is_refused(llm: LLM, key: str) -> None:
-    with pytest.raises(ConfigError, match=key.partition("=")[0]):
-        config_for(llm, "system=scipip", f"scipip.{key}")
 
 
 @pytest.mark.parametrize(("sets", "left_out"), [

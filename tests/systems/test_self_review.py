@@ -51,28 +51,6 @@ def outcomes(played: Played) -> list[str]:
     return [event.outcome for event in played.of(Judged) if event.subject == "self-review"]
 
 
-@pytest.mark.slow
-async def test_without_it_nothing_is_asked_and_nothing_told(llm: LLM, tmp_path: Path):
-    played = await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
-    assert not played.asked(REVIEW)
-    assert played.result["self_review"] is None
-    assert {(event.stage, event.total) for event in played.of(Stage)} >= {("abstract", 5)}
-    assert "review" not in {event.stage for event in played.of(Stage)}
-
-
-@pytest.mark.slow
-async def test_an_abstract_that_is_far_from_everything_passes(run: Run):
-    played = await run("turns=1", alike=([12, 69, 3, 40, 0],))
-    review = played.result["self_review"]
-    assert (review["passed"], review["threshold"], review["discarded"]) == (True, 70, [])
-    [only] = review["reviews"]
-    assert (only["closest"], only["too_close"]) == (69, False)
-    assert [each["similarity"] for each in only["overlaps"]] == [12, 69, 3, 40, 0]
-    assert [event.stage for event in played.of(Stage)][-1] == "review"
-    assert played.of(Stage)[-1].number == played.of(Stage)[-1].total == 6
-    assert outcomes(played) == ["passed"]
-
-
 async def test_the_review_holds_the_abstract_and_the_papers_closest_to_it(run: Run):
     """Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩."""
     played = await run("topic=T", "self_review.references=3")
@@ -247,13 +225,6 @@ async def test_adaptive_turns_start_anew_in_each_round(run: Run):
     asked = [request.asking for request in played.asked("Another turn?")]
     assert len(asked) == 2 + 2 + 3
     assert all("turn 1 of at most 2" in asking for asking in asked)
-
-
-@pytest.mark.slow
-async def test_without_novelty_assessment_the_last_idea_of_the_round_goes_on(run: Run):
-    played = await run("turns=1", "topic=T", "novelty.enabled=false", alike=(90, 90, 20))
-    assert played.result["self_review"]["discarded"][0]["idea"]["number"] == 3
-    assert played.result["idea"]["number"] == 6
 
 
 @pytest.mark.slow

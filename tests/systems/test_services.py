@@ -7,21 +7,14 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ConfigError, LiteratureError, ModelError
+from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.resources import Resources
-from manyheads.core.events import Retrieved, Searched, Warned, Words, words
-from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.corpus.vectors import whole_vector
-from manyheads.hosts.autogen.team import as_message
+from manyheads.core.events import Retrieved, Searched, Warned
 from manyheads.literature import semantic_scholar
-from manyheads.literature.local import title_of
 from manyheads.systems.loading import load
-from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
-from support.requests import Request
-from support.results import useful_result
 from support.scholar import Asked, Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"
@@ -74,11 +67,6 @@ def looked_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Played, Sequenc
         return play_now(folder / "run", llm, *sets_for(server)), server.requests
 
 
-def test_a_query_is_the_first_line_of_a_text():
-    assert title_of("\n A title \n\nThe idea\nand more") == "A title"
-    assert title_of("a topic") == "a topic"
-
-
 def test_references_come_from_the_service(looked_up: tuple[Played, Sequence[Asked]]):
     played, requests = looked_up
     first, *later = played.asked("Finding an idea")
@@ -116,46 +104,10 @@ async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
 
 
 @pytest.mark.slow
-async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
-    run: Run, llm: LLM, monkeypatch: pytest.MonkeyPatch
-):
-    def long(_: object, texts: Sequence[str]) -> list[int]:
-        return [max(0, len(text.split()) - 30) for text in texts]
-
-    monkeypatch.setattr(LexicalEmbedder, "unread", long, raising=False)
-    llm.answers["idea"] = f"{'Fingers feel fruit. ' * 20}{'A farm of bees. ' * 10}"
-    llm.answers["notes"] = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
-    played = await run()
-    later = [each for each in played.of(Retrieved) if "bees" in each.query]
-    abstracts, model = {one["title"]: one["abstract"] for one in PAPERS}, LexicalEmbedder()
-    for hit in later[0].hits:
-        [abstract] = model.embed([abstracts[hit["title"]]])
-        assert hit["score"] == pytest.approx(float(abstract @ whole_vector(model, later[0].query)), abs=2e-4)
-        assert hit["score"] != pytest.approx(float(abstract @ model.embed([later[0].query])[0]), abs=2e-3)
-    stages = [each.stage for each in played.of(Warned) if "embedding model" in each.message]
-    assert stages == ["idea", "novelty"]
-
-
-@pytest.mark.slow
 async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
     played = await run("literature.before=bound")
     assert all(asked.params["publicationDateOrYear"] == ":2020-12-31" for asked in scholar.requests)
     assert "of the future" not in "\n".join(request.text for request in played.requests)
-
-
-@pytest.mark.slow
-async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: LLM):
-    def overlaps(request: Any) -> Any:
-        count = request.asking.count("<paper>")
-        return [{"paper": n, "similarity": 9, "reason": "Little."} for n in range(1, count + 1)]
-
-    llm.answers["overlaps"] = overlaps
-    played = await run("self_review.enabled=true")
-    [review] = played.result["self_review"]["reviews"]
-    assert {each.paper[:16] for each in played.run.cited(one["evidence"] for one in review["overlaps"])} == {
-        "semantic_scholar"
-    }
-    assert "Little." in (played.folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[Asked]]):
@@ -172,13 +124,6 @@ def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[As
     page = (played.folder / "report.html").read_text(encoding="utf-8")
     assert "Search ledger" in page
     assert "Degraded" not in page
-
-
-async def test_a_run_that_looks_nothing_up_has_no_ledger(llm: LLM, tmp_path: Path):
-    played = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    assert (played.result["searches"], played.result["degraded"]) == (None, [])
-    assert not list(played.folder.glob("searches*"))
-    assert "Search ledger" not in (played.folder / "report.html").read_text(encoding="utf-8")
 
 
 async def test_a_source_that_fails_marks_the_result(run: Run, scholar: Scholar):
@@ -221,13 +166,6 @@ async def test_a_resumed_run_sees_what_it_saw(run: Run, scholar: Scholar):
     assert len((first.folder / "searches.jsonl").read_text(encoding="utf-8").splitlines()) == asked
 
 
-def test_the_config_that_ships():
-    config = load(["virsci-semantic-scholar"])
-    assert config.literature.references == "services"
-    assert config.literature.cascade[0] == "semantic_scholar"
-    assert config.literature.before == "any"
-
-
 def test_the_configs_of_the_papers_comparison():
     """App. C.3: the same topic and papers for the team and both baselines, at like inference cost."""
     team, alone, group = (load([f"nanogpt-{name}"]) for name in ("virsci", "self-reflection", "discussion"))
@@ -242,51 +180,6 @@ def test_the_configs_of_the_papers_comparison():
     assert (team.settings.team.size, team.settings.turns.default) == (4, 5)
     assert (alone.settings.rounds, group.settings.turns) == (50, 12)
     assert [each.settings.until_done for each in (alone, group)] == [False, False]
-
-
-@pytest.mark.usefixtures("unpaced", "own_cache")
-async def test_a_baseline_reads_what_the_services_hold(llm: LLM, scholar: Scholar, tmp_path: Path) -> None:
-    llm.answers["title"] = TITLE
-    alone = load(["nanogpt-self-reflection"]).model_dump(include={"literature", "inputs"})
-    given = (
-        "system=self-reflection", f"literature={json.dumps(alone['literature'], default=list)}",
-        f"inputs={json.dumps(alone['inputs'], default=list)}", "baseline.rounds=2", "embedding=lexical",
-        "literature.cascade=[semantic_scholar]", f"literature.endpoints.semantic_scholar={scholar.url}",
-    )  # fmt: skip
-    played = await play(config_for(llm, *given), tmp_path / "run", llm)
-    assert all("<topic>\nNanoGPT\n</topic>" in each.asking for each in played.requests[:-1])
-    for asked in played.asked("Thinking your idea over"):
-        assert "Title: Tactile fingers for soft fruit of the future" in asked.asking
-
-
-@pytest.mark.slow
-async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
-    run: Run, scholar: Scholar, llm: LLM, tmp_path: Path
-):
-    def stripped(request: Request) -> str:
-        return f"{request.system.strip()}\0{request.asking.strip()}"
-
-    llm.seed = stripped
-    whole = await run("host=agentscope", folder="whole")
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
-    with pytest.raises(ModelError):
-        await run("host=autogen")
-    scholar.papers = scholar.papers[:1]
-    stopped = await run("host=autogen")
-    assert stopped.result["searches"]["sources"]["semantic_scholar"]["found"] >= 2
-    results = [useful_result(each.folder) for each in (stopped, whole)]
-    assert results[0] == results[1]
-
-
-def test_look_ups_are_told_on_every_host():
-    given: dict[str, Any] = {"query": "fruit", "asked": "soft fruit", "at": "", "seconds": 0}
-    found = Searched(source="openalex", operation="search", hits=2, outcome="found", **given)
-    failed = Searched(source="arxiv", operation="search", hits=0, outcome="failed", reason="503", **given)
-    message = as_message(found, "team")
-    assert message is not None
-    assert all(fact in str(message.content) for fact in ("openalex", "2 hits", "soft fruit"))
-    assert words(found) == Words("openalex", "2 hits for", "soft fruit")
-    assert words(failed) == Words("arxiv", "failed at", "soft fruit: 503")
 
 
 @pytest.mark.slow

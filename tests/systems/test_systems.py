@@ -183,10 +183,7 @@ def test_messages_fill_inputs() -> None:
     ranking, config = systems()["ranking"], load(["ranking"])
     found = ranking.with_inputs(config, ["a", "b", "c"])
     assert (found.inputs.target, found.inputs.ideas) == ("a", ("b", "c"))
-    assert systems()["rebuttal"].with_inputs(load(["rebuttal"]), ["a", "b"]).inputs.background == (
-        "a",
-        "b",
-    )
+    assert systems()["rebuttal"].with_inputs(load(["rebuttal"]), ["a", "b"]).inputs.background == ("a", "b")
 
 
 def test_a_system_without_a_config_file_runs_by_its_name(

@@ -13,10 +13,7 @@ import pytest
 from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
-from manyheads.corpus.corpora import resolve_corpus
-from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.measures.team import diversity, freshness
 from support.faults import Fault
 from support.hosts import SLOWLY
 from support.llm import LLM
@@ -95,13 +92,6 @@ async def test_a_team_has_the_freshness_and_diversity_that_are_asked_for(run: Pl
     assert not [each for each in played.of(Warned) if each.stage == "selection"]
 
 
-@pytest.mark.slow
-async def test_the_shares_hold_when_candidates_decline(run: Play):
-    played = await run("topic=T", "team.size=4", "team.freshness=1", accept=in_order("accept", False, True))
-    assert len(played.result["declined"]) == len(played.result["team"]) - 1 == 3
-    assert played.result["freshness"] == 1
-
-
 async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
     played = await run("topic=T", "team.size=4", "team.freshness=0.75")
     assert played.result["freshness"] != 0.75
@@ -109,19 +99,6 @@ async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
     assert "team.freshness" in warning
     assert f"{played.result['freshness']:.2f}" in warning
     assert warning in played.result["warnings"]
-
-
-async def test_freshness_and_diversity_are_in_every_result(run: Play):
-    played = await run("topic=T", "team.size=4")
-    with Ecosystem.open(resolve_corpus("sample", embedding="lexical")) as ecosystem:
-        team = [ecosystem.scientist(person["name"]) for person in played.result["team"]]
-    assert played.result["freshness"] == freshness(team)
-    assert played.result["diversity"] == diversity(team)
-
-
-async def test_one_alone_is_neither_fresh_nor_diverse(run: Play):
-    played = await run("turns=1", "team.size=1")
-    assert (played.result["freshness"], played.result["diversity"]) == (None, None)
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -160,11 +137,6 @@ async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_s
     assert {each.message for each in warned} <= set(played.result["warnings"])
 
 
-@pytest.mark.slow
-async def test_texts_that_are_read_whole_are_not_warned_of(run: Play):
-    assert not (await run("topic=T", idea="word " * 900, notes=NOTES)).of(Warned)
-
-
 async def test_declining_candidates_are_passed_over(run: Play):
     played = await run("topic=T", accept=in_order("accept", False, True))
     asked = played.of(Recruited)
@@ -193,14 +165,6 @@ async def test_a_named_leader_leads(run: Play):
     assert "Scientist7" not in [event.candidate for event in played.of(Recruited)]
 
 
-async def test_a_fixed_topic_skips_the_discussion(run: Play):
-    played = await run("topic=Robust retrieval for robots")
-    assert [event.stage for event in played.of(Stage)] == ["selection", "idea", "novelty", "abstract"]
-    assert played.result["topic"] == {
-        "topic": "Robust retrieval for robots", "rationale": None, "fixed": True,
-    }  # fmt: skip
-
-
 async def test_who_is_alone_needs_no_majority(run: Play):
     played = await run("turns=1", "team.size=1", agree=False)
     assert not [event for event in played.of(Judged) if event.subject == "consensus"]
@@ -223,21 +187,6 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
         for name, reasoning in views.items():
             assert f"{name}, who did not agree:\n<reason>\n{reasoning}" in request.asking
     assert not any("What was in dispute" in request.asking for request in first)
-
-
-@pytest.mark.slow
-async def test_a_discussion_that_starts_over_leaves_the_words_of_the_failed_one_behind(run: Play):
-    played = await run("turns=2", agree=in_order("agree", *[False] * 3, *[True] * 3))
-    said = [remark.data["remark"] for remark in played.said("topic")]
-    summaries = [said.data["summary"] for said in played.said("summary") if said.stage == "topic"]
-    assert (len(said), len(summaries)) == (12, 2)
-    later = [*played.asked("Finding a research topic")[6:], *played.asked("Does the team agree?")[3:]]
-    later += played.asked("Settling the topic")
-    assert len(later) == 6 + 3 + 1
-    for request in later:
-        assert summaries[0] not in request.asking
-        assert not any(remark in request.asking for remark in said[:6])
-    assert all(summaries[1] in request.asking for request in later[-4:])
 
 
 @pytest.mark.parametrize(
@@ -343,13 +292,7 @@ async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
     def choice(request: Request) -> int | None:
         return (vote := third_then_second(request)) and vote(request)
 
-    played = await run(
-        "topic=T",
-        "team.size=2",
-        "turns.idea=2",
-        choice=choice,
-        **rising(),
-    )
+    played = await run("topic=T", "team.size=2", "turns.idea=2", choice=choice, **rising())
     assert "ideas 2, 3 had 1 votes each" in played.result["idea"]["tie"]
     assert played.result["idea"]["title"] == "Idea 3"
     assert [event.subject for event in played.of(Judged)][-1] == "tie"
@@ -369,12 +312,6 @@ async def test_of_equal_confidence_ideas_of_different_lineages_are_voted_on(run:
     assert [idea["number"] for idea in ideas if idea["kept"]] == [3, 5, 6]
 
 
-@pytest.mark.slow
-async def test_confidence_comes_before_lineage(run: Play):
-    played = await run("topic=T", "ideas.keep=2", **{**rising(), "builds_on": in_order("builds_on", 0, 2)})
-    assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [2, 3]
-
-
 async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_said_so(run: Play):
     played = await run("turns=1", "turns.novelty=4", "models.default.temperature=0")
     assert len(played.said("vote")) == 3
@@ -389,37 +326,11 @@ async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_sa
     assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
 
 
-@pytest.mark.slow
-async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
-    played = await run("topic=T", "turns.novelty=2", "models.default.temperature=0.1")
-    assert len(played.said("vote")) == 6
-    assert {vote["copy_of"] for vote in played.result["votes"]} == {None}
-
-
-async def test_a_vote_for_an_idea_that_is_not_there_is_asked_again(run: Play):
-    seen: set[str] = set()
-
-    def choice(request: Request) -> int:
-        again = "`choice` is `9`; the form asks for `<1–3" in request.text
-        seen.add("again" if again else "first")
-        return 1 if again else 9
-
-    played = await run("topic=T", choice=choice)
-    assert seen == {"again", "first"}
-    assert {said.data["choice"] for said in played.said("vote")} == {1}
-
-
 async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
     played = await run("topic=T", "novelty.enabled=false")
     assert played.result["idea"]["number"] == 3
     assert played.result["votes"] == []
     assert "novelty" not in {event.stage for event in played.of(Stage)}
-
-
-async def test_references_can_be_left_out(run: Play):
-    played = await run("topic=T", "ideas.references=0", "novelty.references=0")
-    assert not any("<paper>" in request.asking for request in played.asked("Finding an idea"))
-    assert all(idea["references"] == [] for idea in played.result["ideas"])
 
 
 async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
@@ -428,13 +339,6 @@ async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
     )
     assert played.result["turns"] == {"topic": 2, "idea": 2, "novelty": 2, "abstract": 2}
     assert len(played.said("progress")) == 8
-
-
-@pytest.mark.slow
-async def test_adaptive_turns_never_pass_their_cap(run: Play):
-    played = await run("turns.default=2", "turns.adaptive=true", another_turn=True)
-    assert set(played.result["turns"].values()) == {2}
-    assert len(played.said("progress")) == 4
 
 
 async def test_fixed_turns_cost_members_times_turns(run: Play):
@@ -455,11 +359,6 @@ async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play, see
     assert orders != {tuple(member["name"] for member in played.result["team"]) * 2}
 
 
-def test_invitations_can_be_switched_off(usual: Played):
-    assert not any("invite" in (request.schema or {}).get("properties", {}) for request in usual.requests)
-    assert not any("## Whom you may ask" in request.text for request in usual.requests)
-
-
 def test_a_guest_answers_once_into_the_discussion_and_does_not_join(advised: Callable[[str], Played]):
     played = advised("topic")
     team = {member["name"] for member in played.result["team"]}
@@ -471,25 +370,6 @@ def test_a_guest_answers_once_into_the_discussion_and_does_not_join(advised: Cal
     next_prompt = played.asked("Finding a research topic")[1].asking
     assert f"Scientist9 (invited guest):\n<reply>\n{guest['advice']}" in next_prompt
     assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist9")
-
-
-@pytest.mark.parametrize(
-    "stage", [pytest.param(stage, marks=[] if stage == "idea" else [pytest.mark.slow]) for stage in HEADINGS]
-)
-def test_guests_can_be_invited_in_every_stage(advised: Callable[[str], Played], stage: str):
-    guests = [event for event in advised(stage).of(Invited) if event.guest == "Scientist9"]
-    assert {event.stage for event in guests} == {stage}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("stage", "heading"), HEADINGS.items())
-async def test_guests_can_be_invited_again_and_again(run: Play, stage: str, heading: str):
-    def invite(request: Request) -> str | None:
-        return "Scientist9" if request.asking.startswith(f"# {heading}") else None
-
-    played = await run("team.leader=Scientist1", "invitation.enabled=true", invite=invite, question="Why?")
-    guests = [event for event in played.of(Invited) if event.guest == "Scientist9"]
-    assert {event.stage for event in guests} == {stage}
 
 
 @pytest.mark.parametrize("tools", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -547,48 +427,6 @@ async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: 
     [request] = played.asked("A team asks for your advice")
     assert "<question>" not in request.asking
     assert "what you think of it" in request.asking
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "SCIENTIST_9",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("Scientist 9", "scientist9", " “Scientist9” ", "Scientist9 (robotics)")
-        ),
-    ],
-)
-async def test_names_of_guests_are_read_leniently(run: Play, name: str):
-    played = await run(
-        "turns=1",
-        "topic=T",
-        "team.leader=Scientist1",
-        "invitation.enabled=true",
-        invite=once(name, "Finding an idea"),
-        question="Why?",
-    )
-    assert [guest["name"] for guest in played.result["guests"]] == ["Scientist9"]
-    assert not played.of(Warned)
-
-
-@pytest.mark.parametrize(
-    "name", ["null", *(pytest.param(name, marks=pytest.mark.slow) for name in ("None", "nobody", ""))]
-)
-async def test_a_word_for_nobody_is_no_wish(run: Play, name: str):
-    played = await run("turns=1", "topic=T", "invitation.enabled=true", invite=name)
-    assert not played.of(Invited)
-    assert not played.of(Warned)
-
-
-def test_what_a_guest_says_of_an_idea_is_heard_by_those_who_follow(advised: Callable[[str], Played]):
-    played = advised("idea")
-    [guest] = played.result["guests"]
-    heard = [
-        f"Scientist9 (invited guest):\n<reply>\n{guest['advice']}" in each.asking
-        for each in played.asked("Finding an idea")
-    ]
-    assert heard == [False, True, True]
 
 
 def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(advised: Callable[[str], Played]):
@@ -704,50 +542,6 @@ async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool)
         assert ("`invite`" in way) != tools
 
 
-@pytest.mark.slow
-async def test_who_can_ask_nobody_is_not_shown_whom(llm: LLM, tmp_path: Path):
-    for role in ("scientist", "leader"):
-        card = (shipped() / "roles" / f"{role}.yaml").read_text(encoding="utf-8")
-        (tmp_path / "roles").mkdir(exist_ok=True)
-        (tmp_path / "roles" / f"{role}.yaml").write_text(
-            card.replace("invite_scientist", ""), encoding="utf-8"
-        )
-    sets = ("topic=T", "invitation.enabled=true", "models.default.tools=true", f"paths=[{tmp_path}]")
-    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert not any("## Whom you may ask" in request.text for request in played.requests)
-
-
-@pytest.mark.slow
-async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: LLM, tmp_path: Path):
-    async def team(seed: int, name: str) -> list[str]:
-        played = await play(
-            config_for(llm, "topic=T", "novelty.enabled=false", f"seed={seed}"), tmp_path / name, llm
-        )
-        return [member["name"] for member in played.result["team"]]
-
-    assert await team(1, "a") == await team(1, "b") != await team(2, "c")
-
-
-async def test_a_card_says_which_tools_its_speakers_have(llm: LLM, tmp_path: Path):
-    card = (shipped() / "roles" / "scientist.yaml").read_text(encoding="utf-8")
-    (tmp_path / "roles").mkdir()
-    (tmp_path / "roles" / "scientist.yaml").write_text(
-        card.replace("find_scientists, ", ""), encoding="utf-8"
-    )
-    sets = (
-        "turns=1",
-        "topic=T",
-        "invitation.enabled=true",
-        "models.default.tools=true",
-        f"paths=[{tmp_path}]",
-    )
-    played = await play(config_for(llm, *sets), tmp_path / "run", llm)
-    assert {tuple(request.tools) for request in played.asked("Finding an idea")} == {
-        ("find_scientists", "invite_scientist"),  # the leader's card is as it was
-        ("invite_scientist",),
-    }
-
-
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -760,13 +554,91 @@ async def test_a_card_says_which_tools_its_speakers_have(llm: LLM, tmp_path: Pat
 async def test_a_card_that_does_not_fit_is_refused_before_anything_is_asked(
     llm: LLM, tmp_path: Path, old: str, new: str, says: str
 ):
-    card = (shipped() / "roles" / "scientist.yaml").read_text(encoding="utf-8")
-    assert old in card
-    (tmp_path / "roles").mkdir()
-    (tmp_path / "roles" / "scientist.yaml").write_text(card.replace(old, new), encoding="utf-8")
+    paths = own_cards(tmp_path, old, new, "scientist")
     prompt = (shipped() / "prompts" / "scientist" / "vote.md.j2").read_text(encoding="utf-8")
     (tmp_path / "prompts" / "scientist").mkdir(parents=True)
     (tmp_path / "prompts" / "scientist" / "ballot.md.j2").write_text(prompt, encoding="utf-8")
     with pytest.raises(ConfigError, match=says):
-        await play(config_for(llm, f"paths=[{tmp_path}]"), tmp_path / "run", llm)
+        await play(config_for(llm, paths), tmp_path / "run", llm)
     assert llm.calls == 0
+
+
+def shows_papers(played: Played, heading: str) -> set[tuple[bool, bool]]:
+    """Whether the prompts under a heading show papers, and speak of papers that were looked up."""
+    words = ("papers", "references", "none was found")
+    asked = [request.asking for request in played.asked(heading)]
+    tasks = [each.split("Answer with one JSON")[0].casefold() for each in asked]
+    return {
+        ("<paper>" in each, any(word in task for word in words))
+        for each, task in zip(asked, tasks, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("ideas", "votes"), [(3, 0), pytest.param(0, 3, marks=pytest.mark.slow)])
+async def test_references_can_be_left_out(run: Play, ideas: int, votes: int):
+    played = await run("topic=T", f"ideas.references={ideas}", f"novelty.references={votes}")
+    assert shows_papers(played, HEADINGS["idea"]) == {(bool(ideas), bool(ideas))}
+    assert shows_papers(played, HEADINGS["novelty"]) == {(bool(votes), bool(votes))}
+    assert {len(each["references"]) for each in played.result["ideas"]} == {ideas}
+
+
+@pytest.mark.parametrize("fixed", [True, pytest.param(False, marks=pytest.mark.slow)])
+async def test_a_starting_topic_is_told_to_those_who_look_for_one(run: Play, fixed: bool):
+    played = await run("turns=1", "topics.start=NanoGPT on a tiny machine", *["topic=Robots"] * fixed)
+    told = [*played.asked(HEADINGS["topic"]), *played.asked("Settling the topic")]
+    assert len(told) == (0 if fixed else 3 + 1)
+    assert all("<start>\nNanoGPT on a tiny machine\n</start>" in each.asking for each in told)
+    assert not any("NanoGPT" in each.text for each in played.requests if each not in told)
+    assert played.result["topic"]["fixed"] is fixed
+
+
+@pytest.mark.parametrize(
+    ("name", "guests"),
+    [
+        ("SCIENTIST_9", ["Scientist9"]),
+        ("null", []),
+        *(
+            pytest.param(name, ["Scientist9"], marks=pytest.mark.slow)
+            for name in (" “Scientist9” ", "Scientist9 (robotics)")
+        ),
+        *(pytest.param(name, [], marks=pytest.mark.slow) for name in ("None", "nobody", "")),
+    ],
+)
+async def test_names_of_guests_are_read_leniently(run: Play, name: str, guests: list[str]):
+    sets = ("turns=1", "topic=T", "team.leader=Scientist1", "invitation.enabled=true")
+    played = await run(*sets, invite=once(name, "Finding an idea"), question="Why?")
+    assert [guest["name"] for guest in played.result["guests"]] == guests
+    assert not played.of(Warned)
+
+
+def own_cards(folder: Path, old: str, new: str, *roles: str) -> str:
+    """Writes shipped cards with a change; returns the setting that has them read."""
+    (folder / "roles").mkdir()
+    for role in roles:
+        card = (shipped() / "roles" / f"{role}.yaml").read_text(encoding="utf-8")
+        assert old in card
+        (folder / "roles" / f"{role}.yaml").write_text(card.replace(old, new), encoding="utf-8")
+    return f"paths=[{folder}]"
+
+
+@pytest.mark.parametrize(
+    ("roles", "gone", "offered"),
+    [
+        (
+            ("scientist",),
+            "find_scientists, ",
+            {("find_scientists", "invite_scientist"), ("invite_scientist",)},
+        ),
+        pytest.param(
+            ("scientist", "leader"), "invite_scientist", {("find_scientists",)}, marks=pytest.mark.slow
+        ),
+    ],
+)
+async def test_a_card_says_which_tools_its_speakers_have(
+    run: Play, tmp_path: Path, roles: tuple[str, ...], gone: str, offered: set[tuple[str, ...]]
+):
+    paths = own_cards(tmp_path, gone, "", *roles)
+    played = await run("turns=1", "topic=T", "invitation.enabled=true", "models.default.tools=true", paths)
+    assert {tuple(request.tools) for request in played.asked("Finding an idea")} == offered
+    shown = any("## Whom you may ask" in request.text for request in played.requests)
+    assert shown == any("invite_scientist" in names for names in offered)

@@ -8,11 +8,11 @@ import pytest
 from manyheads.base.papers import NoLiterature
 from manyheads.config import RetrievalConfig
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.literature.local import InspiredLiterature
 from manyheads.team.tools import INSPIRE, InspireArguments, ToolRefusedError, inspirations_tools
 from support.papers import papers, write_corpus
@@ -53,20 +53,3 @@ def test_only_where_a_card_lists_it_and_a_corpus_is_there(ecosystem: Ecosystem) 
     assert [tool.name for tool in inspirations_tools(InspiredLiterature(ecosystem, RetrievalConfig()))] == [
         INSPIRE
     ]
-
-
-@pytest.mark.slow
-async def test_references_from_the_database(ecosystem: Ecosystem) -> None:
-    told: list[str] = []
-    literature = InspiredLiterature(ecosystem, RetrievalConfig(), told.append)
-    query = "tactile grasping of fragile objects"
-    [hits], [plain] = await literature.past([query], 4), await ecosystem.past([query], 40)
-    cosines = {hit.paper.id: hit.score for hit in plain}
-    assert len(hits) == 4
-    assert all(("semantic", f"background similar: {hit.score:.2f}") in hit.channels for hit in hits)
-    assert all(hit.score == pytest.approx(cosines[hit.paper.id], abs=1e-5) for hit in hits)
-    assert len(told) == len(set(told)) == 2  # records were made first; no references
-    await literature.past([query], 4)
-    assert len(told) == 2
-    assert literature.last_year == ecosystem.last_year
-    assert literature.scientists == ecosystem.scientists

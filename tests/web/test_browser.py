@@ -1,7 +1,5 @@
 """The web room in a real browser, with a real server and real runs."""
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,46 +107,6 @@ def test_a_run_is_paused_and_goes_on_is_stopped_and_resumed(
         assert llm.requests[asked].asking not in first[:2]
 
 
-def test_a_run_that_is_killed_says_so(tmp_path: Path, browser: Browser, key: None) -> None:
-    with LLM(answers=PROCEEDS, delay=0.5) as llm, served(tmp_path) as room, window(browser, room) as page:
-        start(page, room, **with_model(llm))
-        expect(page.locator(".turn").nth(1)).to_be_visible(timeout=LONG)
-        [child] = room.children()
-        os.kill(child, signal.SIGKILL)
-        state(page, "failed")
-        assert "killed" in page.locator(".banner.bad").inner_text()
-        page.get_by_role("button", name="Resume").click()
-        state(page, "running")
-
-
-def test_a_run_that_fails_shows_its_last_words(tmp_path: Path, browser: Browser, key: None) -> None:
-    with LLM(answers=PROCEEDS, faults=[]) as llm, served(tmp_path) as room, window(browser, room) as page:
-        start(page, room, **with_model(llm) | {"budget.calls": "1"})
-        state(page, "failed")
-        assert "budget" in page.locator(".banner.bad").inner_text()
-
-
-def test_runs_wait_for_each_other_and_end_with_the_server(
-    tmp_path: Path, browser: Browser, key: None
-) -> None:
-    with LLM(answers=PROCEEDS, delay=0.3) as llm:
-        with served(tmp_path, "--at-once", "1") as room, window(browser, room) as page:
-            first = start(page, room, **with_model(llm))
-            expect(page.locator(".turn").first).to_be_visible(timeout=LONG)
-            start(page, room, **with_model(llm), seed="1")
-            state(page, "queued")
-            page.get_by_role("button", name="Stop").click()
-            state(page, "stopped") if page.locator(".now").count() else None
-            assert len(room.children()) == 1
-            [child] = room.children()
-        assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text("ascii")
-        with served(tmp_path) as room, window(browser, room) as page:
-            page.goto(f"{room.url}/runs/{first}")
-            state(page, "stopped")
-            page.get_by_role("button", name="Resume").click()
-            state(page, "finished")
-
-
 def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path) as room, window(browser, room) as page:
         start(page, room, **SMALL, steer="topic")
@@ -176,19 +134,6 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
         assert "Touch in the dark" in page.content()
         page.goto(form)
         expect(page.locator("h1")).to_have_text("This did not work")
-
-
-def test_a_person_answers_just_after_resume(tmp_path: Path, browser: Browser) -> None:
-    with served(tmp_path) as room, window(browser, room) as page:
-        start(page, room, **SMALL, steer="topic")
-        state(page, "waiting")
-        page.get_by_role("button", name="Stop").click()
-        state(page, "stopped")
-        page.get_by_role("button", name="Resume").click()
-        page.get_by_role("link", name="Answer").click(timeout=LONG)
-        page.get_by_label("Action").select_option("accept")
-        page.get_by_role("button", name="Send the answer").click()
-        state(page, "finished")
 
 
 def check(page: Page) -> None:

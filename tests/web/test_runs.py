@@ -14,7 +14,6 @@ from manyheads.base.sqlite import Database
 from manyheads.core.events import Asked, Stage, Warned
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import LONGEST, markdown
-from manyheads.web.runs import Runs
 from support.events import HOSTILE, a_run, line, said
 from support.web import app_of, owner
 
@@ -238,21 +237,6 @@ async def stream(app: Starlette, path: str, cookie: str) -> AsyncGenerator[tuple
         task.cancel()
 
 
-async def test_a_page_is_live_if_events_come_while_it_is_made(
-    held: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waiting = Runs.waiting
-
-    def later(runs: Runs, name: str) -> list[dict[str, Any]]:
-        with (held / "events.jsonl").open("a", encoding="utf-8") as log:
-            log.write(line(said("Ada", "One more.")))
-        return waiting(runs, name)
-
-    async with owner(held.parent) as client:
-        monkeypatch.setattr(Runs, "waiting", later)
-        assert "sse-connect=" in (await client.get(f"/runs/{held.name}")).text
-
-
 async def test_a_live_page_follows_the_run(held: Path) -> None:
     async with owner(held.parent) as client:
         app = app_of(client)
@@ -307,7 +291,7 @@ def test_the_log_of_a_damaged_run(tmp_path: Path) -> None:
         b"\xff\xfe\n[]\n{}\nnull\n" + line(said("A", "x")).encode() + b'{"kind":"said"}\n{"at": 1e999}\n'
     )
     log = Log(path).update()
-    assert [each.who for each in log.shown(0, 10)] == ["A"]
+    assert [each.who for each in log.events(0, 10)] == ["A"]
     assert log.standing.usage.calls == 1
     path.unlink()
-    assert list(log.update().shown(0, 10)) == []
+    assert list(log.update().events(0, 10)) == []

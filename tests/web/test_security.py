@@ -34,14 +34,6 @@ async def test_a_token_opens_one_session(tmp_path: Path) -> None:
         assert (await second.get("/runs")).status_code == 401
 
 
-async def test_a_preview_of_the_address_does_not_spend_the_token(tmp_path: Path) -> None:
-    access = Access()
-    token = access.token()
-    async with browser(create_app(tmp_path, access)) as client:
-        assert (await client.head("/enter", params={"token": token})).status_code == 405
-        assert (await client.get("/enter", params={"token": token})).status_code == 200
-
-
 async def test_a_page_without_a_session_says_how_to_get_in(tmp_path: Path) -> None:
     async with browser(create_app(tmp_path, Access())) as client:
         page = await client.get("/runs")
@@ -116,15 +108,6 @@ async def test_forms_come_from_our_own_pages(tmp_path: Path, headers: dict[str, 
         assert (await client.post("/address", data={"csrf": token})).status_code == code
         for wrong in ({}, {"csrf": ""}, {"csrf": "é" * 64}, {"csrf": token[:-1]}):
             assert (await client.post("/address", data=wrong)).status_code == 403
-
-
-async def test_a_form_token_belongs_to_one_session(tmp_path: Path) -> None:
-    async with owner(tmp_path) as client:
-        token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
-        app = app_of(client)
-        async with browser(app) as other:
-            await other.get("/enter", params={"token": app.state.access.token()})
-            assert (await other.post("/address", data={"csrf": token})).status_code == 403
 
 
 @pytest.mark.parametrize(

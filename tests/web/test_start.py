@@ -12,7 +12,7 @@ import yaml
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.web.children import Child
-from manyheads.web.pages import Field, fields
+from manyheads.web.pages import fields
 from manyheads.web.start import configs, groups, safe_name
 from support.web import ADDRESS, CSRF, app_of, owner, send
 
@@ -124,18 +124,6 @@ def typed(page: str) -> dict[str, str]:
     parser = Form()
     parser.feed(page.partition('class="start"')[2])
     return {name: value for name, value in parser.values.items() if not name.startswith("run:")}
-
-
-def test_configs_are_described_by_whole_sentences() -> None:
-    about = configs()
-    assert "NanoGPT" in about["nanogpt-virsci"]
-    assert not [text for text in about.values() if text.endswith("App.") or "manyheads run" in text]
-
-
-def test_the_host_is_one_of_those_installed() -> None:
-    [host] = [each for group in groups("virsci") for each in group.fields if each.name == "host"]
-    assert host.kind == "choice"
-    assert "autogen" in host.values
 
 
 async def test_an_unknown_config_has_no_form(tmp_path: Path) -> None:
@@ -332,17 +320,3 @@ def test_a_field_of_each_kind(schema: dict[str, Any], kind: str, text: str, valu
     [field] = fields({"properties": {"x": schema}}, {})
     assert (field.kind, field.value(text)) == (kind, value)
     assert field.value(field.text(value)) == value
-
-
-def test_a_list_of_entries_shows_how_to_write_one() -> None:
-    entry = {"type": "object", "properties": {"idea": {"type": "integer"}, "note": {"type": "string"}}}
-    [field] = fields({"properties": {"notes": {"type": "array", "items": entry}}}, {})
-    assert "- {idea: …, note: …}" in field.help
-
-
-def test_sections_and_references() -> None:
-    parts = {"Part": {"properties": {"size": {"type": "integer", "minimum": 1, "title": "Size"}}}}
-    schema = {"properties": {"team": {"$ref": "#/$defs/Part"}, "kind": {"const": "x"}}}
-    assert list(fields(schema, parts)) == [
-        Field(("team", "size"), "Size", kind="number", bounds="at least 1")
-    ]

@@ -1,6 +1,5 @@
 """Voting in a real browser: whole sessions by keyboard, reloads, two raters, hostile texts, a phone's width."""
 
-from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,41 +124,6 @@ def test_reload_and_back_keep_what_was_filled_in_and_count_once(tmp_path: Path, 
         assert [vote.answers["technical"] for vote in made.votes()] == ["tie"]
         [row] = made.rows()
         assert row.comment == "Half-way"
-
-
-@NEEDS_CHROMIUM
-def test_a_session_without_a_script(tmp_path: Path, browser: Browser) -> None:
-    with arena(tmp_path / "a", MAKERS[:2], ("owls",), form="rating") as made, served(tmp_path) as room:
-        page = browser.new_context(java_script_enabled=False).new_page()
-        page.goto(f"{room.url}/arena/enter?token={made.invite('Ada').token}")
-        page.get_by_role("link", name="Begin").click()
-        for value in ("3", "10"):
-            for each in page.locator("fieldset").all():
-                each.get_by_label(value, exact=True).check()
-            with page.expect_navigation():
-                page.get_by_role("button", name="Send").click()
-        expect(page.get_by_text("Thank you")).to_be_visible()
-        page.context.close()
-        assert Counter(answer for row in made.rows() for answer in row.answers.values()) == {"3": 3, "10": 3}
-
-
-@NEEDS_CHROMIUM
-def test_two_raters_at_once(tmp_path: Path, browser: Browser) -> None:
-    with arena(tmp_path / "a", MAKERS) as made, served(tmp_path) as room:
-        ada, bob = (made.invite(name).token for name in ("Ada", "Bob"))
-        with voting(browser, room, ada) as one, voting(browser, room, bob) as other:
-            for page in (one, other):
-                page.goto(f"{room.url}/vote/next")
-            for _ in range(6):
-                for page, key in ((one, "1"), (other, "2")):
-                    before = page.url
-                    page.keyboard.press(key)
-                    page.keyboard.press("Enter")
-                    page.wait_for_url(lambda url, before=before: url != before)
-            assert Counter((vote.rater, vote.answers["overall"]) for vote in made.votes()) == {
-                ("Ada", "left"): 6,
-                ("Bob", "right"): 6,
-            }
 
 
 @NEEDS_CHROMIUM

@@ -36,7 +36,7 @@ ALL = "all"
 
 
 @dataclass
-class Source:
+class TextSource:
     """How texts are named and anonymised.
 
     Attributes:
@@ -79,12 +79,10 @@ class Source:
             else:
                 found += [self._file(each) for each in read_subjects(path)]
         for each in found:
-            if len(each.maker) > 3 and re.search(
-                rf"(?<!\w){re.escape(each.maker)}(?!\w)", each.body, re.IGNORECASE
-            ):
-                self.warnings.append(
-                    f"{each.source}: the text names its maker, {each.maker!r}; remove it by --hide WORD"
-                )
+            named = rf"(?<!\w){re.escape(each.maker)}(?!\w)"
+            if len(each.maker) > 3 and re.search(named, each.body, re.IGNORECASE):
+                why = f"the text names its maker, {each.maker!r}; remove it by --hide WORD"
+                self.warnings.append(f"{each.source}: {why}")
         return found
 
     def _run(self, folder: Path) -> NewText:

@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["pairs", "ratings", "ranking"]
 FOLDER = "arena"
 
 
-class Question(Strict):
+class FormQuestion(Strict):
     """A question about the texts that a rater sees."""
 
     id: str = Field(pattern="^[a-z][a-z0-9_]{0,39}$")
@@ -41,7 +41,7 @@ class ArenaForm(Strict):
     """What replaces a maker's name in a text, such as `the reviewer`."""
     guide: str = Field(default="", max_length=20_000)
     """Instructions, Markdown."""
-    questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=20)]
+    questions: Annotated[tuple[FormQuestion, ...], Field(min_length=1, max_length=20)]
     """One of them for a ranking."""
     main: str | None = None
     """The question that decides which pair comes next. [default: overall, else the first]"""
@@ -152,7 +152,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Text:
+class ShownText:
     """A text without its maker, Markdown; `id` says nothing about the maker."""
 
     id: str
@@ -170,21 +170,21 @@ class Item:
 
     id: str
     case: Case
-    texts: tuple[Text, ...]
+    texts: tuple[ShownText, ...]
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
     comment: str = ""
 
     @property
-    def left(self) -> Text:
+    def left(self) -> ShownText:
         return self.texts[0]
 
     @property
-    def right(self) -> Text:
+    def right(self) -> ShownText:
         return self.texts[-1]
 
 
 @dataclass(frozen=True)
-class Progress:
+class RaterProgress:
     """A rater's answered and skipped items, and those that are left, with the open one."""
 
     answered: int
@@ -214,7 +214,7 @@ class NewText:
 
 
 @dataclass(frozen=True)
-class Row:
+class AnsweredItem:
     """An answered item with all that is known of it, for exports. `places` has the texts as they were shown."""
 
     item: str

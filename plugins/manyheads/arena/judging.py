@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
-from manyheads.arena.items import Case, Item, Rater, Text
+from manyheads.arena.items import Case, Item, Rater, ShownText
 from manyheads.arena.store import Arena
 from manyheads.asking.replies.own import from_schema
 from manyheads.asking.roles import Roles
@@ -27,7 +27,7 @@ LONGEST_PAPER = 60_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPairs:
     """What a model has answered.
 
     Attributes:
@@ -42,7 +42,7 @@ class Judged:
 
 async def judge(
     arena: Arena, name: str, pairs: int, tell: Callable[[int], None] = lambda votes: None, **settings: Any
-) -> Judged:
+) -> JudgedPairs:
     """Have a model vote on pairs, in both orders.
 
     Args:
@@ -69,7 +69,7 @@ async def judge(
             elif arena.pairs(rater) < pairs:
                 item = arena.next_item(rater)
         if item is None:
-            return Judged(votes, invalid, usage)
+            return JudgedPairs(votes, invalid, usage)
         context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
         began = time.monotonic()
         try:
@@ -104,7 +104,7 @@ async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunCon
     host = DryHost(config.models, 0, recall_nothing, config.attempts)
     speaker, usages = Speaker(ROLE, ROLE, roles.system(ROLE, {})), list[Usage]()
     for case in arena.cases():
-        pair = tuple(Text(each.id, each.title, each.body) for each in texts if each.case == case.id)[:2]
+        pair = tuple(ShownText(each.id, each.title, each.body) for each in texts if each.case == case.id)[:2]
         if len(pair) == 2:
             asked = _question(arena, Item("", case, pair), case.context or _paper(arena, case))
             reply_type = asked.pop("reply")

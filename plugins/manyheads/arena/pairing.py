@@ -10,6 +10,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING, TypeAlias
 
 from manyheads.arena.items import ArenaForm
@@ -35,7 +36,7 @@ SCORES: Mapping[Answer, float] = {"left": 1.0, "right": 0.0, "tie": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PairText:
     """A text, as far as the choice needs it; `digest` is equal for equal texts."""
 
     id: str
@@ -51,7 +52,7 @@ class Pairs:
         entries: all texts.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[PairText]) -> None:
         import numpy as np
 
         self._entries = {each.id: each for each in entries}
@@ -69,10 +70,8 @@ class Pairs:
         self._possible = self._number.T @ self._number
         np.fill_diagonal(self._possible, 0)
         for same in equal.values():
-            for one in same:
-                for other in same:
-                    if (i := self._maker(one)) != (j := self._maker(other)):
-                        self._possible[i, j] -= 1
+            for i, j in permutations(map(self._maker, same), 2):
+                self._possible[i, j] -= i != j
         self._shown = np.zeros((size, size))
         self._wins = np.zeros((size, size))
         self._strength = np.zeros(size)
@@ -94,8 +93,7 @@ class Pairs:
         self._seen[rater].add(frozenset((left, right)))
         if skipped:
             return
-        self._shown[i, j] += 1
-        self._shown[j, i] += 1
+        self._shown[[i, j], [j, i]] += 1
         self._left[i] += 1
         self._right[j] += 1
         self._of_case[case] += 1
@@ -105,8 +103,7 @@ class Pairs:
     def skip(self, left: str, right: str) -> None:
         """A rater has not answered a pair that was shown."""
         i, j = self._maker(left), self._maker(right)
-        self._shown[i, j] -= 1
-        self._shown[j, i] -= 1
+        self._shown[[i, j], [j, i]] -= 1
         self._of_case[self._cases[self._entries[left].case]] -= 1
 
     def answer(self, rater: int, left: str, right: str, answer: Answer | None) -> None:
@@ -131,9 +128,8 @@ class Pairs:
         rest, mine = self._possible.copy(), np.zeros_like(self._possible)
         for one, other in map(tuple, self._seen[rater]):
             i, j = self._maker(one), self._maker(other)
-            for here, there in ((i, j), (j, i)):
-                rest[here, there] -= 1
-                mine[here, there] += 1
+            rest[[i, j], [j, i]] -= 1
+            mine[[i, j], [j, i]] += 1
         if not rest.max(initial=0) > 0:
             return None
         taught = np.where(rest > 0, self._taught() / (1 + mine), -1)
@@ -223,8 +219,8 @@ class Choice:
 
     def __init__(self, database: Database, form: ArenaForm) -> None:
         self._db, self._form, self._rng = database, form, random.Random()
-        self._texts: tuple[int, int | None] | None = None
-        self._entries: Mapping[str, Entry] = {}
+        self._texts: object = None
+        self._entries: Mapping[str, PairText] = {}
         self._pairs: Pairs | None = None
         self._item = self._answer = 0
         self._skipped = set[int]()
@@ -242,13 +238,9 @@ class Choice:
 
     def left(self, rater: int) -> int:
         """Items that a rater has not seen."""
-        match self._form.kind:
-            case "pairs":
-                return self._current().left_for(rater)
-            case "ratings":
-                return len(self._unrated(rater))
-            case "ranking":
-                return len(self._unranked(rater))
+        if self._form.kind == "pairs":
+            return self._current().left_for(rater)
+        return len(self._unrated(rater) if self._form.kind == "ratings" else self._unranked(rater))
 
     # One text at a time: the one with the fewest ratings.
 
@@ -260,7 +252,7 @@ class Choice:
         text = min(unrated, key=lambda each: (int(times.get(each.id, 0)), self._rng.random()))
         return text.case, [text.id]
 
-    def _unrated(self, rater: int) -> list[Entry]:
+    def _unrated(self, rater: int) -> list[PairText]:
         """Texts that a rater has not seen, nor an equal one on the same case."""
         self._read_texts()
         rows = self._db.rows("SELECT texts FROM item WHERE rater = ?", rater)
@@ -297,10 +289,7 @@ class Choice:
         if texts == self._texts:
             return False
         rows = self._db.rows('SELECT id, "case", maker, digest FROM text ORDER BY rowid')
-        self._texts, self._entries = (
-            (texts[0], texts[1]) if texts else None,
-            {row[0]: Entry(*row) for row in rows},
-        )
+        self._texts, self._entries = texts, {row[0]: PairText(*row) for row in rows}
         return True
 
     def _current(self) -> Pairs:

@@ -20,10 +20,10 @@ from manyheads.base.text import csv_text, plain
 from manyheads.core.texts import count
 from manyheads.measures.standings import (
     ADDED,
-    Rated,
+    MakerRating,
+    MakerStanding,
     RaterAgreement,
     Rules,
-    Standing,
     Standings,
     agreement_with_people,
     apart,
@@ -54,8 +54,7 @@ def _sentences(found: Standings) -> Iterator[str]:
     if found.poor:
         counted = "left out" if found.rules.poor == "out" else "counted as ties"
         yield f"{count(found.poor, 'vote')} “both poor”: {counted}."
-    tied = sum(each.tied for each in found.makers) // 2
-    if tied:
+    if tied := sum(each.tied for each in found.makers) // 2:
         yield f"{count(tied, 'tie')}: half a win for each."
     yield from _raters(found)
     if found.left and found.left.low is not None and found.left.high is not None:
@@ -79,7 +78,6 @@ def _order(found: Standings) -> Iterator[str]:
     if any(each.rated.low is None for each in rated):
         yield "There are too few votes for intervals: the makers cannot be put in order."
         return
-    unordered = found.unordered
     above = list[str]()
     for one in rated:
         below = [
@@ -90,37 +88,28 @@ def _order(found: Standings) -> Iterator[str]:
         ]  # fmt: skip
         above += [f"{one.maker} than {_names(below)}"] if below else []
     if above:
-        more = f"; and {count(len(above) - LISTED, 'more maker')}" if len(above) > LISTED else ""
-        yield f"Rated higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
-    if unordered:
-        pairs = "; ".join(f"{one} and {other}" for one, other in unordered[:LISTED])
-        more = f"; and {count(len(unordered) - LISTED, 'more pair')}" if len(unordered) > LISTED else ""
-        yield f"Not put in order, as their intervals overlap: {pairs}{more}."
+        yield f"Rated higher, with intervals that do not overlap: {_several(above, 'maker')}."
+    if pairs := [f"{one} and {other}" for one, other in found.unordered]:
+        yield f"Not put in order, as their intervals overlap: {_several(pairs, 'pair')}."
 
 
 def _connections(found: Standings) -> Iterator[str]:
     if len(found.groups.connected) > 1:
-        listed = "; ".join(
-            f"group {number}: {_names(names)}" for number, names in enumerate(found.groups.connected, 1)
-        )
+        listed = "; ".join(f"group {n}: {_names(names)}" for n, names in enumerate(found.groups.connected, 1))
         yield f"Makers of different groups never met, not even through others, and cannot be compared ({listed})."
-    for endless, what in (("won", "won"), ("lost", "lost")):
-        names = [each.maker for each in found.makers if each.endless == endless]
-        if names:
+    for endless in ("won", "lost"):
+        if names := [each.maker for each in found.makers if each.endless == endless]:
             yield (
-                f"{_names(names)}: {what} every comparison with the others, so there is no finite rating. "
+                f"{_names(names)}: {endless} every comparison with the others, so there is no finite rating. "
                 "More votes, or --regularise 0.5, give one."
             )
     if between := [each.maker for each in found.makers if each.endless == "apart"]:
         yield f"{_names(between)}: no finite rating, as nobody both won and lost against the others of the group."
-    met = {frozenset((each.maker, each.other)) for each in found.win_rates if each.n}
-    never = [
-        pair for pair in combinations([each.maker for each in found.makers], 2) if frozenset(pair) not in met
-    ]
+    met = {(each.maker, each.other) for each in found.win_rates if each.n}
+    both = combinations([each.maker for each in found.makers], 2)
+    never = [f"{one} and {other}" for one, other in both if (one, other) not in met]
     if never and len(found.groups.connected) == 1:
-        pairs = "; ".join(f"{one} and {other}" for one, other in never[:LISTED])
-        more = f"; and {count(len(never) - LISTED, 'more pair')}" if len(never) > LISTED else ""
-        yield f"Never met, and compared only through others: {pairs}{more}."
+        yield f"Never met, and compared only through others: {_several(never, 'pair')}."
 
 
 def _raters(found: Standings) -> Iterator[str]:
@@ -157,9 +146,13 @@ def _style(found: Standings) -> Iterator[str]:
             yield f"Not adjusted for {', '.join(found.dropped)}: equal in all pairs, or a result of makers or other signs of style."
 
 
-def _names(names: Collection[str]) -> str:
-    listed = [*names][:LISTED]
-    return ", ".join(listed) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+def _several(parts: Sequence[str], what: str) -> str:
+    more = f"; and {count(len(parts) - LISTED, f'more {what}')}" if len(parts) > LISTED else ""
+    return f"{'; '.join(parts[:LISTED])}{more}"
+
+
+def _names(names: Collection[str], most: int = LISTED) -> str:
+    return ", ".join([*names][:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 # The status of an arena.
@@ -199,17 +192,15 @@ def _problems(arena: Arena) -> Iterator[str]:
     if arena.kind == "pairs" and len(makers) == 1:
         yield f"All texts are by {makers.pop()}: a pair needs two makers."
         return
-    by_case = dict[str, set[str]]()
+    by_case = defaultdict[str, set[str]](set)
     for each in texts:
-        by_case.setdefault(each.case, set()).add(each.maker)
+        by_case[each.case].add(each.maker)
     alone = [case for case, own in by_case.items() if len(own) == 1]
     if arena.kind != "ratings" and alone:
-        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
-        yield f"{count(len(alone), 'case')} with the texts of one maker only, shown to nobody: {', '.join(alone[:3])}{more}."
+        yield f"{count(len(alone), 'case')} with the texts of one maker only, shown to nobody: {_names(alone, 3)}."
     met = {maker for own in by_case.values() if len(own) > 1 for maker in own}
     if arena.kind == "pairs" and (never := sorted(makers - met)):
-        more = f" and {len(never) - 3} more" if len(never) > 3 else ""
-        yield f"{count(len(never), 'maker')} share no case with another: {', '.join(never[:3])}{more}."
+        yield f"{count(len(never), 'maker')} share no case with another: {_names(never, 3)}."
     twins = Counter((each.case, each.digest) for each in texts)
     if equal := sum(number > 1 for number in twins.values()):
         yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."
@@ -297,16 +288,10 @@ class ArenaResult:
 
     def data(self) -> dict[str, Any]:
         """For `--json`."""
-        return {
-            **asdict(self),
-            "people": [_data(each) for each in self.people],
-            "models": [_data(each) for each in self.models],
-            "sentences": [*self.sentences()],
-        }
-
-
-def _data(found: Standings) -> dict[str, Any]:
-    return {**asdict(found), "unordered": found.unordered}
+        data = asdict(self)
+        for name, part in (("people", self.people), ("models", self.models)):
+            data[name] = [{**asdict(found), "unordered": found.unordered} for found in part]
+        return {**data, "sentences": [*self.sentences()]}
 
 
 def rate(
@@ -317,25 +302,20 @@ def rate(
     Raises:
         RatingError: the main question has no vote that counts.
     """
-    by_kind = dict[RaterKind, tuple[Standings, ...]]()
-    for kind in ("person", "model"):
-        found = list[Standings]()
+    main, *others = questions
+
+    def by(kind: RaterKind) -> Iterator[Standings]:
         if any(vote.kind == kind for vote in votes):
-            for question in questions:
-                own = rules if question == questions[0] else replace(rules, signs=(), orders=1)
-                if question == questions[0]:
-                    found.append(standings(votes, question, own, kind))
-                else:
-                    with suppress(RatingError):  # nobody has answered it
-                        found.append(standings(votes, question, own, kind))
-        by_kind[kind] = tuple(found)
-    if not any(by_kind.values()):
-        standings(votes, questions[0], rules)  # says why
-    models = [vote for vote in votes if vote.kind == "model"]
-    return ArenaResult(
-        by_kind["person"], by_kind["model"], agreement_with_people(votes, questions[0], rules.poor),
-        steadiness(models, questions[0]), tuple(notes),
-    )  # fmt: skip
+            yield standings(votes, main, rules, kind)
+            for question in others:
+                with suppress(RatingError):  # nobody has answered it
+                    yield standings(votes, question, replace(rules, signs=(), orders=1), kind)
+
+    people, models = tuple(by("person")), tuple(by("model"))
+    if not people and not models:
+        standings(votes, main, rules)  # says why
+    steady = steadiness([vote for vote in votes if vote.kind == "model"], main)
+    return ArenaResult(people, models, agreement_with_people(votes, main, rules.poor), steady, tuple(notes))
 
 
 def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
@@ -350,37 +330,36 @@ def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
 # Cells of tables, on the terminal and on the page.
 
 
-def rank(standing: Standing) -> str:
+def rank(standing: MakerStanding) -> str:
     """`1`, or `2–4` where the votes leave it open."""
     if standing.best is None or standing.worst is None:
         return ABSENT
     return f"{standing.best}" if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
 
 
-def rating(rated: Rated) -> str:
+def rating(rated: MakerRating) -> str:
     return ABSENT if rated.rating is None else f"{rated.rating:.0f}"
 
 
-def interval(rated: Rated) -> str:
-    return (
-        ABSENT
-        if rated.low is None or rated.high is None
-        else f"{rated.low:.0f}–{rated.high:.0f}".replace("-", "−")
-    )
+def interval(rated: MakerRating) -> str:
+    known = rated.low is not None and rated.high is not None
+    return f"{rated.low:.0f}–{rated.high:.0f}".replace("-", "−") if known else ABSENT
 
 
-def elo_range(standing: Standing) -> str:
+def elo_range(standing: MakerStanding) -> str:
     return f"{standing.elo.low:.0f}–{standing.elo.high:.0f}"
 
 
 def win_rates(found: Standings) -> dict[tuple[str, str], str]:
     """By two makers: the expected and the observed win rate of the first, with n, as `67% / 88% (25)`."""
-    cells = dict[tuple[str, str], str]()
-    for each in found.win_rates:
-        expected = ABSENT if each.expected is None else f"{each.expected:.0%}"
-        observed = ABSENT if each.observed is None else f"{each.observed:.0%}"
-        cells[each.maker, each.other] = f"{expected} / {observed} ({each.n})"
-    return cells
+
+    def words(share: float | None) -> str:
+        return ABSENT if share is None else f"{share:.0%}"
+
+    return {
+        (each.maker, each.other): f"{words(each.expected)} / {words(each.observed)} ({each.n})"
+        for each in found.win_rates
+    }
 
 
 # The folder of a report.
@@ -399,12 +378,10 @@ def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
         replace_text(folder / TABLE, _table(result))
     pictures = _pictures(result.main, folder, title) if can_draw() else []
     functions = (rank, rating, interval, elo_range, win_rates, conclusions)
-    encoded = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]
-    shown = {"title": title, "result": result, "pictures": encoded, "ABSENT": ABSENT}
-    return write_html(
-        folder,
-        render("manyheads.arena", "report.html.j2", {**shown, **{each.__name__: each for each in functions}}),
-    )
+    shown: dict[str, Any] = {each.__name__: each for each in functions}
+    shown["pictures"] = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]
+    shown |= {"title": title, "result": result, "ABSENT": ABSENT}
+    return write_html(folder, render("manyheads.arena", "report.html.j2", shown))
 
 
 def _table(result: ArenaResult) -> str:
@@ -421,7 +398,7 @@ def _table(result: ArenaResult) -> str:
     return csv_text([header, *rows])
 
 
-def _numbers(rated: Rated) -> list[float | str]:
+def _numbers(rated: MakerRating) -> list[float | str]:
     return ["" if each is None else round(each, 1) for each in (rated.rating, rated.low, rated.high)]
 
 

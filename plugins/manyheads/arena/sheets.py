@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from manyheads.arena.items import Row, StoredText
+from manyheads.arena.items import AnsweredItem, StoredText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError
 from manyheads.base.files import make_folder, replace_text
@@ -18,8 +18,7 @@ from manyheads.base.text import csv_text
 from manyheads.core.texts import count
 from manyheads.measures.ranking import IdeaSet, Rankings
 from manyheads.measures.ratings import Ratings, identity_of
-from manyheads.measures.tables import Row as Cells
-from manyheads.measures.tables import read_table, refuse
+from manyheads.measures.tables import TableRow, read_table, refuse
 from manyheads.measures.votes import read_votes, votes_csv
 
 Format: TypeAlias = Literal["csv", "json"]
@@ -129,7 +128,7 @@ def _take_sheets(arena: Arena, paths: Sequence[Path], columns: Mapping[str, str]
         shown[_item(arena, text, case)].append(text)
     needed = [(name,) for name in ("rater", "id", *names)]
     hint = f"manyheads arena export {arena.folder} --sheets 1"
-    items, problems = defaultdict[tuple[str, str], dict[str, Cells]](dict), list[str]()
+    items, problems = defaultdict[tuple[str, str], dict[str, TableRow]](dict), list[str]()
     for row in (row for path in paths for row in read_table(path, needed, hint, columns)):
         rater, text = row["rater"], row["id"]
         if not rater or text not in case_of:
@@ -167,7 +166,7 @@ def _item(arena: Arena, text: str, case: str) -> str:
     return text if arena.kind == "ratings" else case
 
 
-def _plain_number(row: Cells, column: str) -> str:
+def _plain_number(row: TableRow, column: str) -> str:
     """A cell; a whole number as plainly as it can be written."""
     number = row.number(column)
     return f"{number:.0f}" if number.is_integer() else row[column]
@@ -232,7 +231,7 @@ def _json(arena: Arena) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _answers(rows: list[Row]) -> Iterator[dict[str, Any]]:
+def _answers(rows: list[AnsweredItem]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield {
             "rater": row.rater.name, "kind": row.rater.kind, "case": row.case, "texts": [each.id for each in row.places],
@@ -280,7 +279,7 @@ def rankings_of(arena: Arena) -> Rankings:
     return Rankings(ranks, sets)
 
 
-def _need_rows(arena: Arena, kind: str) -> list[Row]:
+def _need_rows(arena: Arena, kind: str) -> list[AnsweredItem]:
     if arena.kind != kind or not (rows := arena.rows()):
         what = f"an arena of {arena.kind}, not of {kind}" if arena.kind != kind else "no answers yet"
         raise ArenaError(f"{arena.folder}: {what}", hint=f"manyheads arena status {arena.folder}")

@@ -21,17 +21,17 @@ from shutil import copyfile
 from typing import Any
 
 from manyheads.arena.items import (
+    AnsweredItem,
     ArenaForm,
     Case,
     Invitation,
     Item,
     Kind,
     NewText,
-    Progress,
     Rater,
-    Row,
+    RaterProgress,
+    ShownText,
     StoredText,
-    Text,
 )  # fmt: skip
 from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
@@ -72,6 +72,7 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS answer_item ON answer (item)",
     "CREATE TABLE IF NOT EXISTS imported (key TEXT PRIMARY KEY, vote TEXT NOT NULL)",
 )
+ADD_ITEM = 'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)'
 LATEST = "answer.number = (SELECT max(number) FROM answer AS later WHERE later.item = item.id)"
 
 
@@ -136,6 +137,10 @@ class Arena:
     def kind(self) -> Kind:
         return self.form.kind
 
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with _access(self.folder):
+            return self._db.rows(sql, *values)
+
     # Texts.
 
     def add(self, texts: Iterable[NewText]) -> list[str]:
@@ -170,13 +175,12 @@ class Arena:
 
     def texts(self) -> list[StoredText]:
         """All texts with their makers."""
-        with _access(self.folder):
-            rows = self._db.rows("SELECT * FROM text ORDER BY rowid")
-        return [_stored(row) for row in rows]
+        rows = self._rows("SELECT * FROM text ORDER BY rowid")
+        read = ((*row[:6], json.loads(row[6]), *row[7:9], json.loads(row[9])) for row in rows)
+        return [StoredText(*row) for row in read]
 
     def cases(self) -> list[Case]:
-        with _access(self.folder):
-            return [Case(*row) for row in self._db.rows('SELECT * FROM "case" ORDER BY rowid')]
+        return [Case(*row) for row in self._rows('SELECT * FROM "case" ORDER BY rowid')]
 
     def paper(self, case: Case) -> Path | None:
         """The file of a case's paper, among the papers of the arena."""
@@ -205,13 +209,8 @@ class Arena:
         """
         rater, token = self.enter(name), secrets.token_urlsafe(24)
         expires = time.time() + days * 86_400
-        with _access(self.folder):
-            self._db.rows(
-                "INSERT INTO invitation (hash, rater, expires) VALUES (?, ?, ?)",
-                _hash(token),
-                rater.id,
-                expires,
-            )
+        sql = "INSERT INTO invitation (hash, rater, expires) VALUES (?, ?, ?)"
+        self._rows(sql, _hash(token), rater.id, expires)
         return Invitation(rater, token, expires)
 
     def enter(self, name: str, kind: RaterKind = "person") -> Rater:
@@ -251,19 +250,16 @@ class Arena:
             "SELECT rater.id, name, kind FROM invitation JOIN rater ON rater.id = invitation.rater"
             " WHERE hash = ? AND revoked = 0 AND expires > ?"
         )
-        with _access(self.folder):
-            found = self._db.row(sql, _hash(token), time.time())
-        return Rater(*found) if found else None
+        found = self._rows(sql, _hash(token), time.time())
+        return Rater(*found[0]) if found else None
 
     def invitations(self) -> list[tuple[str, float, bool]]:
         """The rater's name, the end in seconds since 1970, and whether it was revoked, of each invitation."""
         sql = "SELECT name, expires, revoked FROM invitation JOIN rater ON rater.id = rater ORDER BY invitation.rowid"
-        with _access(self.folder):
-            return [(name, expires, bool(revoked)) for name, expires, revoked in self._db.rows(sql)]
+        return [(name, expires, bool(revoked)) for name, expires, revoked in self._rows(sql)]
 
     def raters(self) -> list[Rater]:
-        with _access(self.folder):
-            return [Rater(*row) for row in self._db.rows("SELECT id, name, kind FROM rater ORDER BY id")]
+        return [Rater(*row) for row in self._rows("SELECT id, name, kind FROM rater ORDER BY id")]
 
     # What a rater is shown.
 
@@ -283,29 +279,24 @@ class Arena:
 
     def item(self, rater: Rater, item: str) -> Item | None:
         """An item that this rater was shown, with the rater's answers."""
-        with _access(self.folder):
-            row = self._db.row('SELECT "case", texts FROM item WHERE id = ? AND rater = ?', item, rater.id)
-            if row is None:
-                return None
-            case = self._db.row('SELECT * FROM "case" WHERE id = ?', row[0])
-            ids: list[str] = json.loads(row[1])
-            marks = ", ".join("?" * len(ids))
-            bodies = {
-                each[0]: Text(*each)
-                for each in self._db.rows(f"SELECT id, title, body FROM text WHERE id IN ({marks})", *ids)
-            }
-            said = self._db.row(
-                "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC", item
-            )
-        assert case
-        answers, comment = (json.loads(said[0]), said[1]) if said else ({}, "")
-        return Item(item, Case(*case), tuple(bodies[each] for each in ids), answers, comment)
+        sql = 'SELECT item.texts, "case".* FROM item JOIN "case" ON "case".id = item."case" WHERE item.id = ? AND rater = ?'
+        if not (rows := self._rows(sql, item, rater.id)):
+            return None
+        [(texts, *case)] = rows
+        ids: list[str] = json.loads(texts)
+        marks = ", ".join("?" * len(ids))
+        bodies = self._rows(f"SELECT id, title, body FROM text WHERE id IN ({marks})", *ids)
+        shown = {each[0]: ShownText(*each) for each in bodies}
+        said = self._rows(
+            "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC LIMIT 1", item
+        )
+        answers, comment = said[0] if said else ("{}", "")
+        return Item(item, Case(*case), tuple(shown[each] for each in ids), json.loads(answers), comment)
 
     def past(self, rater: Rater) -> list[str]:
         """The ids of the items that a rater has answered or skipped, in the order shown."""
-        with _access(self.folder):
-            sql = "SELECT id FROM item WHERE rater = ? AND state != 'open' ORDER BY number"
-            return [row[0] for row in self._db.rows(sql, rater.id)]
+        sql = "SELECT id FROM item WHERE rater = ? AND state != 'open' ORDER BY number"
+        return [row[0] for row in self._rows(sql, rater.id)]
 
     def open_item(self, rater: Rater) -> Item | None:
         """The item that a rater has neither answered nor skipped."""
@@ -315,20 +306,15 @@ class Arena:
 
     def pairs(self, rater: Rater) -> int:
         """Number of pairs that a rater was shown, in one order or both."""
-        with _access(self.folder):
-            rows = self._db.rows("SELECT texts FROM item WHERE rater = ?", rater.id)
+        rows = self._rows("SELECT texts FROM item WHERE rater = ?", rater.id)
         return len({frozenset(json.loads(texts)) for (texts,) in rows})
 
     def one_sided(self, rater: Rater) -> list[str]:
         """The pairs that a rater has answered in one order, and not seen in the other: the ids of these items."""
-        sql = "SELECT id, texts, state FROM item WHERE rater = ? ORDER BY number"
-        with _access(self.folder):
-            rows = self._db.rows(sql, rater.id)
-        shown = {tuple(json.loads(texts)) for _, texts, _ in rows}
-        return [
-            item for item, texts, state in rows
-            if state == "answered" and tuple(json.loads(texts))[::-1] not in shown
-        ]  # fmt: skip
+        rows = self._rows("SELECT id, texts, state FROM item WHERE rater = ? ORDER BY number", rater.id)
+        shown = [(item, tuple(json.loads(texts)), state) for item, texts, state in rows]
+        seen = {texts for _, texts, _ in shown}
+        return [item for item, texts, state in shown if state == "answered" and texts[::-1] not in seen]
 
     def turned(self, rater: Rater, item: str) -> Item | None:
         """A pair that a rater has answered, once more with the sides exchanged, for raters that see both orders."""
@@ -339,19 +325,17 @@ class Arena:
             self._open(rater, row[0], json.loads(row[1])[::-1])
         return self.open_item(rater)
 
-    def progress(self, rater: Rater) -> Progress:
+    def progress(self, rater: Rater) -> RaterProgress:
         with self._lock, _access(self.folder):
             sql = "SELECT state, count(*) FROM item WHERE rater = ? GROUP BY state"
             states = dict(self._db.rows(sql, rater.id))
             left = self._choice.left(rater.id) + states.get("open", 0)
-        return Progress(states.get("answered", 0), states.get("skipped", 0), left)
+        return RaterProgress(states.get("answered", 0), states.get("skipped", 0), left)
 
     def _open(self, rater: Rater, case: str, texts: Sequence[str]) -> None:
         """Open an item for a rater, unless one is open."""
-        self._db.rows(
-            'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
-            secrets.token_urlsafe(12), rater.id, case, json.dumps(texts), time.time(), "open",
-        )  # fmt: skip
+        item = secrets.token_urlsafe(12)
+        self._db.rows(ADD_ITEM, item, rater.id, case, json.dumps(texts), time.time(), "open")
 
     def _open_item(self, rater: Rater) -> str | None:
         row = self._db.row("SELECT id FROM item WHERE rater = ? AND state = 'open'", rater.id)
@@ -378,21 +362,16 @@ class Arena:
             ArenaError: the item is not this rater's, or an answer is missing or not allowed.
         """
         with _access(self.folder), self._db.transaction() as database:
-            row = database.execute(
-                "SELECT texts FROM item WHERE id = ? AND rater = ?", (item, rater.id)
-            ).fetchone()
-            if row is None:
+            found = database.execute("SELECT texts FROM item WHERE id = ? AND rater = ?", (item, rater.id))
+            if (row := found.fetchone()) is None:
                 raise ArenaError("this vote belongs to no item of yours", hint="reload the page")
             kept = self.checked(answers, json.loads(row[0]))
             comment = comment.strip()[:LONGEST_COMMENT] if self.form.comment else ""
-            last = database.execute(
-                "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC", (item,)
-            ).fetchone()
+            sql = "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC"
+            last = database.execute(sql, (item,)).fetchone()
             if new := last is None or (json.loads(last[0]), last[1]) != (kept, comment):
-                database.execute(
-                    "INSERT INTO answer (item, answers, comment, seconds, time) VALUES (?, ?, ?, ?, ?)",
-                    (item, json.dumps(kept), comment, seconds, time.time()),
-                )
+                sql = "INSERT INTO answer (item, answers, comment, seconds, time) VALUES (?, ?, ?, ?, ?)"
+                database.execute(sql, (item, json.dumps(kept), comment, seconds, time.time()))
             database.execute("UPDATE item SET state = 'answered' WHERE id = ?", (item,))
         return new
 
@@ -401,26 +380,20 @@ class Arena:
     ) -> bool:
         """Keep answers about texts of a case that a rater gave elsewhere, such as on a sheet; see `vote`."""
         with _access(self.folder), self._db.transaction() as database:
-            shown = database.execute(
-                'SELECT id, texts FROM item WHERE rater = ? AND "case" = ?', (rater.id, case)
-            ).fetchall()
+            sql = 'SELECT id, texts FROM item WHERE rater = ? AND "case" = ?'
+            shown = database.execute(sql, (rater.id, case)).fetchall()
             item = next((each for each, seen in shown if {*json.loads(seen)} == {*texts}), None)
             if item is None:
                 item = secrets.token_urlsafe(12)
-                database.execute(
-                    'INSERT INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
-                    (item, rater.id, case, json.dumps(texts), time.time(), "answered"),
-                )
+                values = (item, rater.id, case, json.dumps(texts), time.time(), "answered")
+                database.execute(ADD_ITEM, values)
         return self.vote(rater, item, answers, None, comment)
 
     def skip(self, rater: Rater, item: str) -> None:
         """Leave out an open item: this rater does not see it again as a next one."""
-        with _access(self.folder):
-            self._db.rows(
-                "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state = 'open'",
-                item,
-                rater.id,
-            )
+        self._rows(
+            "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state = 'open'", item, rater.id
+        )
 
     def checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
         """The answers by question, or by text for a ranking; raises `ArenaError` if one is missing or not allowed."""
@@ -435,17 +408,12 @@ class Arena:
         allowed = self.form.answers if self.kind == "pairs" else [str(n) for n in self.form.ratings]
         kept = {each.id: answers.get(each.id, "").strip() for each in self.form.questions}
         for question in self.form.questions:
-            if kept[question.id] not in allowed:
-                given = kept[question.id]
-                raise ArenaError(
-                    f"{question.text}: {plain(given)[:40]!r} is no answer"
-                    if given
-                    else f"{question.text}: no answer",
-                    hint=f"choose one of: {', '.join(allowed)}",
-                )
+            if (given := kept[question.id]) not in allowed:
+                why = f"{plain(given)[:40]!r} is no answer" if given else "no answer"
+                raise ArenaError(f"{question.text}: {why}", hint=f"choose one of: {', '.join(allowed)}")
         return kept
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[AnsweredItem]:
         """All answered items, the last answers of each, in the order in which they were given."""
         sql = (
             'SELECT item.id, rater.id, rater.name, rater.kind, item."case", item.texts, answers, comment, seconds, time'
@@ -453,12 +421,10 @@ class Arena:
             f" WHERE item.state = 'answered' AND {LATEST} ORDER BY answer.number"
         )
         texts = {each.id: each for each in self.texts()}
-        with _access(self.folder):
-            rows = self._db.rows(sql)
         return [
-            Row(item, Rater(*rater), case, tuple(texts[each] for each in json.loads(places)),
+            AnsweredItem(item, Rater(*rater), case, tuple(texts[each] for each in json.loads(places)),
                 json.loads(answers), comment, seconds, when)
-            for item, *rater, case, places, answers, comment, seconds, when in rows
+            for item, *rater, case, places, answers, comment, seconds, when in self._rows(sql)
         ]  # fmt: skip
 
     def keep(self, votes: Iterable[Vote]) -> int:
@@ -483,9 +449,9 @@ class Arena:
         """The votes on pairs, imported ones first; empty for other kinds."""
         if self.kind != "pairs":
             return []
-        with _access(self.folder):
-            rows = self._db.rows("SELECT vote FROM imported ORDER BY rowid")
-        votes = [Vote(**json.loads(row[0])) for row in rows]
+        votes = [
+            Vote(**json.loads(vote)) for (vote,) in self._rows("SELECT vote FROM imported ORDER BY rowid")
+        ]
         for row in self.rows():
             left, right = row.places
             answers: Any = row.answers
@@ -494,13 +460,6 @@ class Arena:
                      left.style, right.style, row.seconds)
             )  # fmt: skip
         return votes
-
-
-def _stored(row: tuple[Any, ...]) -> StoredText:
-    name, case, maker, title, body, digest, style, hints, source, details = row
-    return StoredText(
-        name, case, maker, title, body, digest, json.loads(style), hints, source, json.loads(details)
-    )
 
 
 def _hash(token: str) -> str:

@@ -259,7 +259,12 @@ def slots(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def form(kind: type[ReplyModel]) -> str:
-    """The part of a prompt with a reply's skeleton, for a role that is used outside a run."""
+    """The part of a prompt with a reply's skeleton, for a role that is used outside a run.
+
+    Example:
+        >>> "advice" in reply_form(reply_type("Advice"))
+        True
+    """
     return shipped_forms().form(kind)
 
 

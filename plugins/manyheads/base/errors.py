@@ -44,6 +44,12 @@ EXIT_CODES = {
 class UserError(Exception):
     """A mistake that a user can fix.
 
+    Example:
+        >>> print(UserError("idea.md: the file is empty", hint="write a text in it"))
+        idea.md: the file is empty
+          next: write a text in it
+
+
     Args:
         message: what is wrong, with the file and the key.
         tried: what was looked at or attempted.
@@ -63,7 +69,11 @@ class UserError(Exception):
 
 
 class ConfigError(UserError):
-    """A config, role, prompt or flag is wrong."""
+    """A config, role, prompt or flag is wrong.
+
+    Example:
+        raise ConfigError("mine.yaml: team.size is 0", hint="choose 1 or more")
+    """
 
 
 EXTRAS = {

@@ -22,6 +22,10 @@ class Paper(BaseModel):
     """A paper of a knowledge bank or a literature service. Unknown fields are None or empty, never made up.
 
     A bank masks its authors (`Scientist17`) before it stores them; a service gives their real names.
+
+    Example:
+        >>> Paper(id="p1", title="Robust retrieval", abstract="We …", year=2014).source
+        'local'
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

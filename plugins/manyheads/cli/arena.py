@@ -35,14 +35,12 @@ app = typer.Typer(help="Compare texts of several makers blind, and rate the make
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder of the arena.", autocompletion=completion.arenas)
 ]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=COLUMN,…",
-        help="Column names of your own table, such as left=model_a,right=model_b,winner=winner,rater=judge,case=prompt; each "
-        "other name is a question.",
-    ),
-]
+Names = Annotated[list[str], typer.Argument(metavar="NAME…", help="Raters.")]
+COLUMNS = typer.Option(
+    metavar="NAME=COLUMN,…",
+    help="Column names of your own table, such as left=model_a,right=model_b,winner=winner,rater=judge,case=prompt; each other "
+    "name is a question.",
+)
 
 
 def _opened(folder: Path) -> "Arena":
@@ -51,32 +49,33 @@ def _opened(folder: Path) -> "Arena":
     return Arena.open(folder)
 
 
+def _vote_columns(columns: str | None) -> "dict[str, str] | None":
+    """`--columns` of a table of votes: its names by ours."""
+    from manyheads.measures.tables import columns_named
+    from manyheads.measures.votes import LEADS, WINNER
+
+    return columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
+
+
+class Making(Options):
+    form: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.arena_forms)] = "review"
+    """What raters are asked: review or idea (pairs), rating, ranking, or a YAML file of your own."""
+
+
 @app.command()
-def new(
-    folder: Folder,
-    form: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="What raters are asked: review or idea (pairs), rating, ranking, or a YAML file of your own.",
-            autocompletion=completion.arena_forms,
-        ),
-    ] = "review",
-) -> None:
+def new(folder: Folder, making: Making) -> None:
     """Make an arena: a folder for texts, raters and votes."""
     from manyheads.arena.items import read_form
     from manyheads.arena.store import Arena
 
-    known = read_form(form)
-    Arena.create(folder, known).close()
-    say(f"Arena      {folder}: {known.title}")
-    say(f"Questions  {', '.join(each.text for each in known.questions)}")
+    form = read_form(making.form)
+    Arena.create(folder, form).close()
+    say(f"Arena      {folder}: {form.title}")
+    say(f"Questions  {', '.join(each.text for each in form.questions)}")
     say(f"Next       manyheads arena add {folder} RUN…")
 
 
 class Adding(Options):
-    """Whose texts are added, what they are about, and what is removed from them."""
-
     maker: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Maker of these texts. Files need it, but to be rated; a run has its system."""
     by: Literal["system", "config"] = "system"
@@ -101,7 +100,7 @@ def add(
         typer.Argument(
             metavar="RUN|FILE…",
             help="Run folders, text files, or .jsonl files of abstracts.",
-            autocompletion=completion.texts,
+            autocompletion=completion.runs,
             callback=without_index,
         ),
     ],
@@ -112,11 +111,11 @@ def add(
     Names of systems, roles, hosts and models are removed from texts of runs.
     """
     from manyheads.arena.blinding import ArenaConfig, giveaways
-    from manyheads.arena.entries import Source, sets_of
+    from manyheads.arena.entries import TextSource, sets_of
 
     with _opened(folder) as arena:
         blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)
-        source = Source(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
+        source = TextSource(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
         ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in texts)
         made = sets_of(texts) if ranked else source.texts(texts)
         left = arena.add(made)
@@ -132,32 +131,26 @@ def add(
         say(f"{count(hints, 'hint')} at makers removed")
 
 
-@app.command()
-def invite(
-    folder: Folder,
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Raters.")],
-    url: Annotated[
-        str, typer.Option(metavar="BASE", help="Address of `manyheads serve`, as raters reach it.")
-    ] = "http://127.0.0.1:8765",
-    days: Annotated[
-        float, typer.Option(metavar="NUMBER", min=0.01, max=3650, help="Days until the link expires.")
-    ] = 30,
-) -> None:
-    """Print a link for each rater. It is shown only here; a second invitation is a second link of the same rater."""
+class Inviting(Options):
+    url: Annotated[str, typer.Option(metavar="BASE")] = "http://127.0.0.1:8765"
+    """Address of `manyheads serve`, as raters reach it."""
+    days: Annotated[float, Field(ge=0.01, le=3650)] = 30
+    """Days until the link expires."""
 
+
+@app.command()
+def invite(folder: Folder, names: Names, how: Inviting) -> None:
+    """Print a link for each rater. It is shown only here; a second invitation is a second link of the same rater."""
     with _opened(folder) as arena:
         for name in names:
-            invitation = arena.invite(name, days=days)
-            say(f"{invitation.rater.name}  {url.rstrip('/')}{invitation.path}")
+            invitation = arena.invite(name, days=how.days)
+            say(f"{invitation.rater.name}  {how.url.rstrip('/')}{invitation.path}")
     say(f"The links work while this runs: manyheads serve {shlex.quote(str(folder.parent))}", err=True)
 
 
 @app.command()
-def revoke(
-    folder: Folder, names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Raters.")]
-) -> None:
+def revoke(folder: Folder, names: Names) -> None:
     """Revoke all links of a rater. The votes stay."""
-
     with _opened(folder) as arena:
         for name in names:
             say(f"{name}  {count(arena.revoke(name), 'link')} revoked")
@@ -173,26 +166,22 @@ def status(folder: Folder, json: Json = False) -> None:
     say_json(dumps(known, indent=2, ensure_ascii=False)) if json else say("\n".join(as_lines(known)))
 
 
+class Importing(Options):
+    tables: Annotated[tuple[Path, ...], typer.Argument(metavar="CSV…")]
+    """Tables of votes, one per row, or sheets that were filled in."""
+    columns: Annotated[str | None, COLUMNS] = None
+
+
 @app.command("import")
-def import_(
-    folder: Folder,
-    tables: Annotated[
-        list[Path],
-        typer.Argument(metavar="CSV…", help="Tables of votes, one per row, or sheets that were filled in."),
-    ],
-    columns: Columns = None,
-) -> None:
+def import_(folder: Folder, source: Importing) -> None:
     """Add answers of another origin: sheets of `arena export --sheets`, or votes on pairs, such as published ones.
 
     The same table again changes nothing.
     """
     from manyheads.arena.sheets import take
-    from manyheads.measures.tables import columns_named
-    from manyheads.measures.votes import LEADS, WINNER
 
-    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
     with _opened(folder) as arena:
-        taken = take(arena, tables, named)
+        taken = take(arena, source.tables, _vote_columns(source.columns))
         earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
         what = "vote" if arena.kind == "pairs" else "answer"
         say(f"{count(taken.new, what)} added, of {taken.number:,}{earlier}")
@@ -200,65 +189,46 @@ def import_(
         say(f"warning: {note}", err=True)
 
 
+class Exporting(Options):
+    form: Annotated[Literal["csv", "json"], typer.Option("--format")] = "csv"
+    """Format."""
+    sheets: Annotated[int | None, Field(ge=1, le=1000)] = None
+    """Instead, write blank sheets for this number of raters, with a guideline."""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE")] = None
+    """File to write. [default: votes.csv]"""
+
+
 @app.command()
-def export(
-    folder: Folder,
-    form: Annotated[Literal["csv", "json"], typer.Option("--format", help="Format.")] = "csv",
-    sheets: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            max=1000,
-            show_default=False,
-            help="Instead, write blank sheets for this number of raters, with a guideline.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write. [default: votes.csv]", show_default=False
-        ),
-    ] = None,
-) -> None:
+def export(folder: Folder, what: Exporting) -> None:
     """Write the answers with the makers, without invitations; or blank sheets, for raters without a browser.
 
     Each rater of an arena of ratings or rankings gets a sheet in another order. `arena import` reads them back.
-    """  # fmt: skip
-    from manyheads.arena.sheets import export as write
-    from manyheads.arena.sheets import write_sheets
+    """
+    from manyheads.arena.sheets import export, write_sheets
 
     with _opened(folder) as arena:
-        if sheets:
-            *files, guide = write_sheets(arena, sheets, out or Path("sheet.csv"))
+        if what.sheets:
+            *files, guide = write_sheets(arena, what.sheets, what.out or Path("sheet.csv"))
             for each in files:
                 say(f"Sheet      {each}")
             say(f"Guideline  {guide}")
         else:
             name = "votes" if arena.kind == "pairs" else arena.kind
-            say(f"Votes      {write(arena, form, out or Path(f'{name}.{form}'))}")
+            say(f"Votes      {export(arena, what.form, what.out or Path(f'{name}.{what.form}'))}")
+
+
+class Judging(Options):
+    pairs: Annotated[int, Field(ge=0)] = 20
+    """Maximum number of this rater's pairs, with those of earlier starts; each is asked twice."""
+    name: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Name of the rater. [default: the model's]"""
+    budget: Limits = None
+    estimate: Estimated = False
+    yes: Yes = False
 
 
 @app.command()
-def judge(
-    folder: Folder,
-    changes: Changes,
-    pairs: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Maximum number of this rater's pairs, with those of earlier starts; each is asked twice.",
-        ),
-    ] = 20,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Name of the rater. [default: the model's]", show_default=False),
-    ] = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
-) -> None:
+def judge(folder: Folder, changes: Changes, how: Judging) -> None:
     """Have a model vote, on the same form, each pair in both orders. Its votes are kept apart from those of people.
 
     To resume, run the same command again: pairs with an answer are not asked again. A budget is that of all judges of this
@@ -271,18 +241,18 @@ def judge(
 
     config = changes.config([])
     model = config.models["default"]
-    rater = name or f"{model.provider}/{model.name}"
-    limits = Budget.parse(budget or (), whose="the arena's")
+    rater = how.name or f"{model.provider}/{model.name}"
+    limits = Budget.parse(how.budget or (), whose="the arena's")
     limits.need_prices([config])
     with _opened(folder) as arena, resumable():
-        by = partial(judging.estimate, arena, rater, pairs)
-        if estimate:
+        by = partial(judging.estimate, arena, rater, how.pairs)
+        if how.estimate:
             print_estimate([config], as_json=False, by=by)
             return
-        confirm([config], yes=yes, by=by)
+        confirm([config], yes=how.yes, by=by)
         with closing(limits.open(folder)):
             work = judging.judge(
-                arena, rater, pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
+                arena, rater, how.pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
                 budget=limits,
             )  # fmt: skip
             done = asyncio.run(work)
@@ -291,9 +261,16 @@ def judge(
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)
 
 
-class Fitting(Options):
-    """How votes become ratings."""
-
+class Rating(Options):
+    source: Annotated[Path, typer.Argument(metavar="DIR|CSV", autocompletion=completion.arenas)]
+    """An arena, or a table of votes."""
+    question: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Question to rate by first. [default: the form's main one]"""
+    columns: Annotated[str | None, COLUMNS] = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """Write a page, pictures and tables."""
+    json_: Annotated[bool, typer.Option("--json")] = False
+    """Print JSON."""
     poor: Literal["out", "tie"] = "out"
     """Leave “both poor” out, or count it as a tie."""
     regularise: Annotated[float, Field(ge=0, le=100)] = 0.0
@@ -319,28 +296,7 @@ class Fitting(Options):
 
 
 @app.command()
-def rate(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR|CSV", help="An arena, or a table of votes.", autocompletion=completion.arenas
-        ),
-    ],
-    fitting: Fitting,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Question to rate by first. [default: the form's main one]",
-            show_default=False,
-        ),
-    ] = None,
-    columns: Columns = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write a page, pictures and tables.")
-    ] = None,
-    json: Json = False,
-) -> None:
+def rate(how: Rating) -> None:
     """Rate the makers: Bradley–Terry and Elo, with intervals over raters and cases.
 
     Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
@@ -348,24 +304,22 @@ def rate(
     from manyheads.arena.report import questions_of, rate, write_result
 
     need_extra("statistics", "rating makers")
-    rules = fitting.rules
-    if source.is_dir() and columns:
+    rules = how.rules
+    if how.source.is_dir() and how.columns:
         raise typer.BadParameter("--columns works with a table of votes, not with an arena")
-    votes, first, notes, title = _votes_of(source, columns)
-    result = rate(votes, questions_of(votes, question or first), rules, notes)
-    if json:
+    votes, first, notes, title = _votes_of(how.source, how.columns)
+    result = rate(votes, questions_of(votes, how.question or first), rules, notes)
+    if how.json_:
         say_json(dumps(result.data(), indent=2, ensure_ascii=False))
     else:
         _show(result)
-    if out:
-        page = write_result(result, out, title)
-        say(f"Report     {page}", err=json)
+    if how.out:
+        say(f"Report     {write_result(result, how.out, title)}", err=how.json_)
 
 
 def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str | None, Sequence[str], str]":
     """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
-    from manyheads.measures.tables import columns_named
-    from manyheads.measures.votes import LEADS, WINNER, read_votes
+    from manyheads.measures.votes import read_votes
 
     if source.is_dir():
         with _opened(source) as arena:
@@ -375,13 +329,11 @@ def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str |
                     hint=f"manyheads arena agreement {source}",
                 )
             return arena.votes(), arena.form.first, (), arena.form.title
-    read = read_votes(source, columns_named(columns, (*LEADS[3:], WINNER)) if columns else None)
+    read = read_votes(source, _vote_columns(columns))
     return read.votes, None, [*read.notes], source.stem
 
 
 class Agreeing(Options):
-    """What people's ratings or rankings are compared with."""
-
     scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
     """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
     by: Annotated[str, typer.Option(metavar="NAME")] = "on"
@@ -394,9 +346,7 @@ class Agreeing(Options):
     scale: Annotated[str | None, typer.Option(metavar="LOWEST-HIGHEST")] = None
     """Scale of your own table, such as 0-100."""
     threshold: float | None = None
-    """Minimum mean rating of a good text, if there is no column `accepted`."""
-    score_threshold: float | None = None
-    """Minimum score of a good text. [default: --threshold]"""
+    """Minimum mean rating, and score, of a good text, if there is no column `accepted`."""
     judge: Annotated[tuple[str, ...], typer.Option(metavar="RATER")] = ()
     """Of a table of rankings: the rater who is the judge."""
     target: Annotated[str | None, typer.Option(metavar="IDEA")] = None
@@ -463,7 +413,6 @@ def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
 
 
 def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
-    """Compare and print."""
     from manyheads.measures import agreement, ranking
     from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
@@ -475,8 +424,7 @@ def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
         if how.plot:
             needs_plots(how.plot)
         scores = read_scores(how.scores, how.by) if how.scores else None
-        limits = {"threshold": how.threshold, "score_threshold": how.score_threshold}
-        compared = agreement.compare(found, scores, how.by, how.on, **limits, seed=how.seed)
+        compared = agreement.compare(found, scores, how.by, how.on, threshold=how.threshold, seed=how.seed)
         data, lines = asdict(compared), agreement.as_lines(compared)
         if how.plot:
             scatter_plot(compared, how.plot)
@@ -487,72 +435,33 @@ def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
         say(f"Plot        {how.plot}") if how.plot else None
 
 
-MOST_IN_MATRIX = 6
-
-
 def _show(result: "ArenaResult") -> None:
-    """Print tables for each kind of raters, the win rates, and what the votes say."""
-    console = safe_console()
+    """Print a table for each kind of raters, and what the votes say."""
     for name, part in result.parts:
-        console.print(_table(part[0], name), markup=False)
-        if len(part) > 1:
-            console.print(_by_question(part, name), markup=False)
-    if len(result.main.makers) <= MOST_IN_MATRIX:
-        console.print(_matrix(result.main), markup=False)
+        safe_console().print(_table(part[0], name), markup=False)
     for sentence in result.sentences():
         say(f"- {sentence}")
 
 
-def _new_table(title: str, *headings: str) -> "Table":
-    """A table whose second column, or the only one of text, is a maker."""
+def _table(found: "Standings", name: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        if heading == "maker":
-            table.add_column(heading, overflow="fold", min_width=12)
-        else:
-            table.add_column(heading, justify="right", no_wrap=len(heading) <= 14)
-    return table
-
-
-def _table(found: "Standings", name: str) -> "Table":
     from manyheads.arena.report import elo_range, interval, rank, rating
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
-    table = _new_table(
-        f"{name}: {found.question}, {count(found.votes, 'vote')}",
-        "rank", "maker", "rating", f"{found.rules.level:.0%} interval", "won", "Elo, any order",
-        *["adjusted"] * adjusted, *["group"] * grouped,
-    )  # fmt: skip
+    title = f"{name}: {found.question}, {count(found.votes, 'vote')}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("maker", overflow="fold", min_width=12)
+    for heading in (
+        "rating", f"{found.rules.level:.0%} interval", "won", "Elo, any order", *["adjusted"] * adjusted, *["group"] * grouped,
+    ):  # fmt: skip
+        table.add_column(heading, justify="right", no_wrap=True)
     for each in found.makers:
         shown = {"won": "won all", "lost": "lost all"}.get(each.endless or "", rating(each.rated))
         table.add_row(
             rank(each), plain(each.maker), shown, interval(each.rated), f"{each.won} of {each.votes}", elo_range(each),
             *[rating(each.adjusted)] * adjusted, *[str(each.group)] * grouped,
         )  # fmt: skip
-    return table
-
-
-def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
-    from manyheads.arena.report import rating
-
-    table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
-    by_maker = [{each.maker: each.rated for each in found.makers} for found in part]
-    for each in part[0].makers:
-        cells = (rating(of[each.maker]) if each.maker in of else "–" for of in by_maker)
-        table.add_row(plain(each.maker), *cells)
-    return table
-
-
-def _matrix(found: "Standings") -> "Table":
-    from manyheads.arena.report import win_rates
-
-    cells, names = win_rates(found), [each.maker for each in found.makers]
-    table = _new_table("Win rate of the row: expected / observed (votes)", "maker")
-    for name in names:
-        table.add_column(plain(name), justify="right", overflow="fold")
-    for one in names:
-        table.add_row(plain(one), *("–" if one == other else cells[one, other] for other in names))
     return table

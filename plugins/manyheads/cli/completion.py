@@ -17,112 +17,81 @@ from manyheads.base.errors import UserError
 Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
 
 
-def _files(ctx: Any, kind: str, suffix: str) -> Iterable[str]:
-    """Names, without suffix, of files from the package, from packs and from the folders of `--path`."""
-    from manyheads.base.resources import Resources
+def _completes(names: Callable[[Any], Iterable[str]]) -> Completion:
+    """The completion whose names a function of the command's context gives."""
 
-    with suppress(UserError):
-        names = Resources.of(ctx.params.get("path") or ()).names(kind, suffix)
-        return [name.removesuffix(suffix) for name in names]
-    return []
-
-
-def _matching(names: Iterable[str], incomplete: str) -> list[str]:
-    return sorted({name for name in names if name.startswith(incomplete)})
-
-
-def configs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    names = {name for name in _files(ctx, "configs", ".yaml") if "/" not in name}
-    brought = {entry.name for entry in entry_points(group="manyheads.systems")}
-    own = (path.name for path in Path().glob("*.y*ml"))
-    return _matching({*names, *brought, *own}, incomplete)
-
-
-def hosts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    from manyheads.config.environment import hosts
-
-    return _matching(hosts(), incomplete)
-
-
-def suites(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    own = (str(path.parent) for path in (*Path().glob("*/suite.yaml"), *Path().glob("evals/*/suite.yaml")))
-    shipped = (
-        name.removesuffix("/suite") for name in _files(ctx, "evals", ".yaml") if name.endswith("/suite")
-    )
-    return _matching({*shipped, *own}, incomplete)
-
-
-def corpora(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    from manyheads.base.resources import data_file
-
-    shipped = (path.stem for path in data_file("configs/corpora").glob("*.jsonl"))
-    own = (str(path.parent) for path in (*Path().glob("*/meta.json"), *Path().glob("corpora/*/meta.json")))
-    return _matching({*shipped, *own}, incomplete)
-
-
-def arenas(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    folders = (*Path().glob("*/arena.sqlite"), *Path().glob("*/*/arena.sqlite"))
-    return _matching((str(path.parent) for path in folders), incomplete)
-
-
-def arena_forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    names = _files(ctx, "configs", ".yaml")
-    return _matching((name.removeprefix("arena/") for name in names if name.startswith("arena/")), incomplete)
-
-
-def formats(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    names = (
-        name.removeprefix("formats/")
-        for name in _files(ctx, "configs", ".yaml")
-        if name.startswith("formats/")
-    )
-    return _matching((*names, "auto"), incomplete)
-
-
-def runs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    folders = (*Path().glob("*/config.yaml"), *Path().glob("runs/*/config.yaml"))
-    return _matching((str(path.parent) for path in folders), incomplete)
-
-
-def texts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    """Run folders; before anything is typed, files too."""
-    files = (
-        (str(path) for path in Path().iterdir() if not path.name.startswith(".")) if not incomplete else ()
-    )
-    return _matching((*runs(ctx, incomplete), *files), incomplete)
-
-
-def roles(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    return _matching(_files(ctx, "roles", ".yaml"), incomplete)
-
-
-def forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    """Review forms for papers, and the two for abstracts."""
-    folder = "review_leader/forms/"
-    names = (name for name in _files(ctx, "prompts", ".yaml") if name.startswith(folder))
-    return _matching((*(name.removeprefix(folder) for name in names), "conference", "rating"), incomplete)
-
-
-def models(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    """Models with a list price, and the providers that serve any other."""
-    from manyheads.base.resources import data_file, parse_yaml
-
-    listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
-    names = (name for name in listed if "*" not in name)
-    return _matching(("offline", "openai/", "anthropic/", "ollama/", *names), incomplete)
-
-
-def one_of(*choices: str) -> Completion:
-    """The completion of an option with fixed choices."""
-
-    def complete(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-        return _matching(choices, incomplete)
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        return sorted({name for name in names(ctx) if name.startswith(incomplete)})
 
     return complete
 
 
-def limits(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    return _matching(("calls=", "tokens=", "money=", "minutes="), incomplete)
+def one_of(*choices: str) -> Completion:
+    """The completion of an option with fixed choices."""
+    return _completes(lambda ctx: choices)
+
+
+def _shipped(ctx: Any, kind: str, folder: str = "") -> list[str]:
+    """Names in a folder, of YAML files from the package, from packs and from the folders of `--path`."""
+    from manyheads.base.resources import Resources
+
+    with suppress(UserError):
+        names = Resources.of(ctx.params.get("path") or ()).names(kind, ".yaml")
+        return [name.removeprefix(folder).removesuffix(".yaml") for name in names if name.startswith(folder)]
+    return []
+
+
+def _holding(*patterns: str) -> list[str]:
+    """The folders of the files that patterns find."""
+    return [str(path.parent) for pattern in patterns for path in Path().glob(pattern)]
+
+
+arenas = _completes(lambda ctx: _holding("*/arena.sqlite", "*/*/arena.sqlite"))
+arena_forms = _completes(lambda ctx: _shipped(ctx, "configs", "arena/"))
+formats = _completes(lambda ctx: [*_shipped(ctx, "configs", "formats/"), "auto"])
+forms = _completes(lambda ctx: [*_shipped(ctx, "prompts", "review_leader/forms/"), "conference", "rating"])
+limits = one_of("calls=", "tokens=", "money=", "minutes=")
+roles = _completes(lambda ctx: _shipped(ctx, "roles"))
+runs = _completes(lambda ctx: _holding("*/config.yaml", "runs/*/config.yaml"))
+
+
+@_completes
+def configs(ctx: Any) -> Iterable[str]:
+    """Configs, systems of packs, and the user's own files."""
+    brought = (entry.name for entry in entry_points(group="manyheads.systems"))
+    own = (path.name for path in Path().glob("*.y*ml"))
+    return (*(name for name in _shipped(ctx, "configs") if "/" not in name), *brought, *own)
+
+
+@_completes
+def hosts(ctx: Any) -> Iterable[str]:
+    from manyheads.config.environment import hosts
+
+    return hosts()
+
+
+@_completes
+def suites(ctx: Any) -> Iterable[str]:
+    shipped = (name for name in _shipped(ctx, "evals") if name.endswith("/suite"))
+    own = _holding("*/suite.yaml", "evals/*/suite.yaml")
+    return (*(name.removesuffix("/suite") for name in shipped), *own)
+
+
+@_completes
+def corpora(ctx: Any) -> Iterable[str]:
+    from manyheads.base.resources import data_file
+
+    shipped = (path.stem for path in data_file("configs/corpora").glob("*.jsonl"))
+    return (*shipped, *_holding("*/meta.json", "corpora/*/meta.json"))
+
+
+@_completes
+def models(ctx: Any) -> Iterable[str]:
+    """Models with a list price, and the providers that serve any other."""
+    from manyheads.base.resources import data_file, parse_yaml
+
+    listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
+    return ("offline", "openai/", "anthropic/", "ollama/", *(name for name in listed if "*" not in name))
 
 
 def system_options(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,15 +26,13 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import building, library, show_silent
-from manyheads.corpus.meta import INDEX_FROM, BuildOptions
+from manyheads.corpus.meta import BuildOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.building import Progress
-    from manyheads.corpus.database import LiteratureDatabase
-    from manyheads.corpus.extracted import Source
-    from manyheads.corpus.graph import Extraction
     from manyheads.corpus.meta import Meta
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.datasets.targets import Targets, Wish
     from manyheads.engine.survey import Extractor, Librarian
 
@@ -45,9 +42,7 @@ app = typer.Typer(
 )
 
 
-class Reading(Options):
-    """How datasets are read."""
-
+class ReadOptions(Options):
     format: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.formats)] = "auto"
     """Format of the papers: one that `manyheads corpus formats` lists, or a YAML file of your own."""
     columns: Annotated[str | None, typer.Option(metavar="FIELD=COLUMN,…")] = None
@@ -55,7 +50,6 @@ class Reading(Options):
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field to column."""
         from manyheads.datasets.opening import column_option
 
         return column_option(self.columns) if self.columns else {}
@@ -65,8 +59,6 @@ class Reading(Options):
 
 
 class Drawing(Options):
-    """Which papers are drawn as targets."""
-
     count: int = Field(default=10, ge=1)
     """Number of targets to sample."""
     least: int = Field(default=5, ge=1)
@@ -90,8 +82,6 @@ class Drawing(Options):
 
 
 class Drawn(Options):
-    """What targets are drawn from."""
-
     sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")] = ()
     """Datasets with reference lists, and datasets with the cited papers."""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
@@ -111,7 +101,7 @@ class Drawn(Options):
 
 
 @app.command()
-def targets(options: Drawn, drawing: Drawing, reading: Reading) -> None:
+def targets(options: Drawn, drawing: Drawing, reading: ReadOptions) -> None:
     """Sample published papers, with the abstracts they cite, as ranking targets."""
     from manyheads.datasets.targets import need_new, reasons, write_cases
 
@@ -130,8 +120,7 @@ def targets(options: Drawn, drawing: Drawing, reading: Reading) -> None:
     say(f"{options.out}: {len(drawn.cases)} of {drawn.fit:,} suitable papers")
 
 
-def _drawn(options: Drawn, wish: "Wish", reading: Reading, progress: "Progress") -> "Targets":
-    """Targets from services, from a corpus, or from datasets."""
+def _drawn(options: Drawn, wish: "Wish", reading: ReadOptions, progress: "Progress") -> "Targets":
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.datasets.targets import open_datasets, targets_in, targets_named, targets_of
@@ -156,8 +145,6 @@ def _drawn(options: Drawn, wish: "Wish", reading: Reading, progress: "Progress")
 
 
 class Building(Options):
-    """A corpus and what it is made of, apart from `BuildOptions`."""
-
     sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")]
     """Files or folders of papers, or s2:WORDS for a Semantic Scholar search."""
     preset: Annotated[
@@ -178,14 +165,12 @@ class Building(Options):
     """Paper ids of the rows of --vectors, one per line."""
     limit: int = Field(default=1000, ge=1, le=1000)
     """Maximum number of papers per year of a search."""
-    index_from: int = Field(default=INDEX_FROM, ge=0)
-    """Number of papers from which an index for measure --search approximate is built; 0 for never."""
 
 
 @app.command()
 def build(
     options: Building,
-    reading: Reading,
+    reading: ReadOptions,
     filters: Annotated[dict[str, Any], Given(BuildOptions, without=("preset", "require_abstract"))],
     changes: Changes,
 ) -> None:
@@ -197,14 +182,14 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS
-    from manyheads.datasets.opening import Opening, folder_of, open_sources
+    from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
 
     if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
     built = BuildOptions.of(options.preset, **filters)
     config = changes.config([])
     target = options.out or CORPORA / folder_of(options.name, options.sources[0])
-    opening = Opening(
+    opening = SourceOptions(
         format=reading.format,
         preset=PRESET_FORMATS.get(options.preset or ""),
         columns=reading.mapping,
@@ -219,7 +204,7 @@ def build(
         made = build_corpus(
             reader, target, built, load_embedder(options.embedding),
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
-            interests=librarian, progress=progress, index_from=options.index_from,
+            interests=librarian, progress=progress,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -231,7 +216,6 @@ def build(
 def _librarian(
     interests: str, model: str | None, config: "RunConfig", progress: "Progress", held: ExitStack
 ) -> "Librarian | None":
-    """The librarian for `--interests model`, else None."""
     if (interests == "model") != (model is not None):
         raise typer.BadParameter(
             "must be keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
@@ -256,10 +240,7 @@ def formats() -> None:
 
 
 @app.command()
-def info(
-    corpus: Corpus = "sample",
-    embedding: Embedding = "auto",
-) -> None:
+def info(corpus: Corpus = "sample", embedding: Embedding = "auto") -> None:
     """Show what a corpus contains. A shipped corpus is built on first use."""
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.meta import read_meta
@@ -270,24 +251,17 @@ def info(
 
 
 @app.command()
-def verify(
-    corpus: Corpus = "sample",
-    embedding: Embedding = "auto",
-) -> None:
+def verify(corpus: Corpus = "sample", embedding: Embedding = "auto") -> None:
     """Check every file of a corpus for damage."""
     from manyheads.corpus.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
 
     with building() as progress:
-        shipped = corpus in SHIPPED
-        folder = (
-            resolve_corpus(corpus, embedding=embedding, progress=progress) if shipped else folder_of(corpus)
-        )
-        for line in verify_corpus(folder):
+        shipped = corpus in SHIPPED and resolve_corpus(corpus, embedding=embedding, progress=progress)
+        for line in verify_corpus(shipped or folder_of(corpus)):
             say(line)
 
 
 def _show(meta: "Meta", folder: Path) -> None:
-    """Print the summary table; rejected records go to standard error."""
     from rich.table import Table
     from rich.text import Text
 
@@ -298,11 +272,8 @@ def _show(meta: "Meta", folder: Path) -> None:
     table = Table(
         title=Text(f"corpus {meta.name}", style="table.title"), title_justify="left", show_header=False
     )
-    for label, value in meta.rows():
+    for label, value in (*meta.rows(), *_records(folder), ("folder", str(folder))):
         table.add_row(label, value)
-    for label, value in _records(folder):
-        table.add_row(label, value)
-    table.add_row("folder", str(folder))
     safe_console().print(table, markup=False)
     if meta.uses:
         say(meta.uses)
@@ -348,9 +319,6 @@ class Extracting(Options):
     ] = ()
     """Config whose model to use."""
     budget: Limits = None
-    vectors: Literal["texts", "abstract"] | None = None
-    """Find papers by embeddings of their extracted texts, or by the corpus's own vector of each abstract; applies to existing
-    records, too. [default: texts for records of a model, else abstract]"""
     embedding: Embedding = "auto"
 
 
@@ -362,21 +330,27 @@ def extract(options: Extracting, changes: Changes) -> None:
     extracted.
     """
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.digest import extracting
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.retrieval import LiteratureDatabase
+    from manyheads.engine.budget import Budget
+    from manyheads.engine.survey import Extractor
+    from manyheads.hosts import host_factory
     from manyheads.models.offline import OFFLINE
 
-    if options.extractor == "lexical" and (changes.model or options.budget):
+    rules = options.extractor == "lexical"
+    if rules and (changes.model or options.budget):
         raise typer.BadParameter(
             "lexical uses no language model; leave out --model and --budget", param_hint="--extractor"
         )
-    settings = changes.config(options.config or [])
+    config = changes.config(options.config or [])
     with ExitStack() as held, resumable(), building() as progress:
         surveyor = None
-        if options.extractor != "lexical":
-            surveyor = _extractor(settings, options.budget or (), progress)
+        if not rules:
+            limits = Budget.parse(options.budget or (), whose="the extraction's")
+            limits.need_prices([config])
+            surveyor = Extractor.of(config, host_factory(config.host), progress, [limits.asking])
             if options.extractor is None and surveyor.model.provider == OFFLINE:
                 surveyor = None
             else:
@@ -387,15 +361,8 @@ def extract(options: Extracting, changes: Changes) -> None:
         )
         held.enter_context(extracting(ecosystem))
         database = LiteratureDatabase.of(ecosystem)
-        _restore(database, options.vectors, progress)
-        if surveyor:
-            line = _by_model(database, surveyor, options.vectors or "texts")
-        else:
-            line = _by_rules(
-                database, progress, options.vectors or "abstract", again=options.extractor == "lexical"
-            )
-        if options.vectors:
-            line += _found_by(database, options.vectors, progress)
+        _restore(database, progress)
+        line = _by_model(database, surveyor) if surveyor else _by_rules(database, progress, again=rules)
         about = database.about()
     made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
     say(f"corpus {ecosystem.meta.name}: {line}")
@@ -404,56 +371,29 @@ def extract(options: Extracting, changes: Changes) -> None:
     )
 
 
-def _found_by(database: "LiteratureDatabase", vectors: "Source", progress: "Progress") -> str:
-    """Switch earlier records to these vectors."""
-    papers = database.found_by("abstract" if vectors == "texts" else "texts")
-    _embed(database, papers, vectors, progress)
-    return f"; {len(papers):,} earlier records switched to --vectors {vectors}" if papers else ""
-
-
-def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress: "Progress") -> None:
-    """Recompute missing vectors of records: of this kind, else of the default kind for their extractor."""
+def _restore(database: "LiteratureDatabase", progress: "Progress") -> None:
+    """Recompute missing vectors of records: of the abstract for records by rules, else of the extracted texts."""
+    from manyheads.corpus.digest import STEP
     from manyheads.corpus.graph import LEXICAL
 
-    if papers := database.without_vectors():
-        lexical = {*database.graph.makers().values()} == {LEXICAL}
-        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), progress)
-        say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
-
-
-def _embed(
-    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", progress: "Progress"
-) -> None:
-    from manyheads.corpus.digest import STEP
-
+    if not (papers := database.without_vectors()):
+        return
     done = 0
 
     def more(count: int) -> None:
         nonlocal done
         progress(STEP, done := done + count, len(papers))
 
-    database.embed(papers, vectors, more)
+    database.embed(papers, "abstract" if {*database.graph.makers().values()} == {LEXICAL} else "texts", more)
+    say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
 
 
-def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
-    from manyheads.engine.budget import Budget
-    from manyheads.engine.survey import Extractor
-    from manyheads.hosts import host_factory
-
-    limits = Budget.parse(budget, whose="the extraction's")
-    limits.need_prices([config])
-    return Extractor.of(config, host_factory(config.host), progress, [limits.asking])
-
-
-def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:
+def _by_model(database: "LiteratureDatabase", extractor: "Extractor") -> str:
     from manyheads.corpus.digest import readings
-
-    def keep(records: Sequence["Extraction"]) -> None:
-        database.put(records, vectors)
 
     papers = database.missing(extractor.recipe)
     try:
-        extractor(readings(database, papers), len(papers), keep)
+        extractor(readings(database, papers), len(papers), lambda records: database.put(records, "texts"))
     finally:
         passed = [f"{paper}: {error.message}" for paper, error in extractor.passed_over.items()]
         for name, notes in (("warning", extractor.notes), ("passed over", passed)):
@@ -471,13 +411,13 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "
     return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} already had such a record"
 
 
-def _by_rules(database: "LiteratureDatabase", progress: "Progress", vectors: "Source", *, again: bool) -> str:
+def _by_rules(database: "LiteratureDatabase", progress: "Progress", *, again: bool) -> str:
     """Records by rules for the papers without one; `again`: also for those with a record by a model."""
     from manyheads.corpus.digest import RECIPE, extract_papers
 
     papers = database.missing(RECIPE if again else None)
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
-    done = extract_papers(database, papers, progress, vectors)
+    done = extract_papers(database, papers, progress, "abstract")
     had = database.ecosystem.papers.count() - done
     line = (
         f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"

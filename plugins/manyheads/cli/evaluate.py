@@ -16,7 +16,6 @@ from manyheads.cli.progress import jobs_progress
 from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from manyheads.config import RunConfig
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class Evaluating(Options):
-    """How a suite is run."""
-
     name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
     """A shipped suite, such as team-size, or the folder of your own."""
     repeats: int | None = Field(default=None, ge=1)
@@ -91,9 +88,9 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     from manyheads.report.plots import WITHOUT
     from manyheads.suites.report import OFFLINE_NOTE
 
-    console, results = safe_console(), evaluation.results
+    results = evaluation.results
     say(f"{suite.name}: mean ± standard error over n {results.unit}")
-    console.print(suite_table(console, results))
+    safe_console().print(_table(results))
     _explain(results)
     if warned := sum(bool(row.warnings) for row in results.rows):
         say(f"{warned} of {len(results.rows)} cells finished with warnings; see the report", err=True)
@@ -129,45 +126,24 @@ def _explain(results: "Results") -> None:
             say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
-def suite_table(console: "Console", results: "Results") -> "Table":
-    """The means: a column for each measure where the terminal is wide enough, else a line for each."""
-    table = _table(results, wide=True)
-    fits = console.measure(table, options=console.options.update(width=ENDLESS)).maximum <= console.width
-    return table if fits else _table(results, wide=False, least=11 if console.width > 40 else 0)
-
-
-ENDLESS = 100_000
-"""A width that no table fills, to measure the width that it would take."""
-
-
-def _table(results: "Results", *, wide: bool, least: int = 0) -> "Table":
-    """`least`: characters of a measure's name that stay on one line; the names of axes are folded before them."""
+def _table(results: "Results") -> "Table":
+    """The means, a line for each measure of each condition."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     from manyheads.suites.report import with_error
 
-    axes, measures = results.spec.axes, results.spec.measures
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for axis in axes:
-        table.add_column(axis if wide else axis.replace(".", ".\n"), overflow="fold")
+    for axis in results.spec.axes:
+        table.add_column(axis.replace(".", ".\n"), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
-    if not wide:
-        table.add_column("measure", overflow="fold", min_width=least or None)
-    for head in measures if wide else ("mean ± SE",):
-        table.add_column(Text(head), justify="right", no_wrap=True)
-    for start in range(0, len(results.entries), len(measures)):
-        entries = results.entries[start : start + len(measures)]
-        names = [Text(str(entries[0].condition[axis])) for axis in axes]
-        if wide:
-            counts = sorted({entry.n for entry in entries})
-            n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            table.add_row(*names, n, *(with_error(entry.mean, entry.se) for entry in entries))
-            continue
-        for entry in entries:
-            shown = names if entry is entries[0] else [Text()] * len(axes)
-            table.add_row(*shown, str(entry.n), Text(entry.measure), with_error(entry.mean, entry.se))
+    table.add_column("measure", overflow="fold")
+    table.add_column("mean ± SE", justify="right", no_wrap=True)
+    for number, entry in enumerate(results.entries):
+        first = number % len(results.spec.measures) == 0
+        names = (Text(str(entry.condition[axis]) if first else "") for axis in results.spec.axes)
+        table.add_row(*names, str(entry.n), Text(entry.measure), with_error(entry.mean, entry.se))
     return table
 
 
@@ -175,9 +151,7 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 """The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
 
 
-class Planting(Options):
-    """Which errors are planted, and where the copies go."""
-
+class PlantOptions(Options):
     papers: Annotated[tuple[Path, ...], typer.Argument(metavar="PAPER|FOLDER…")]
     """Papers in a supported format, or folders of papers."""
     kind: Annotated[
@@ -190,7 +164,7 @@ class Planting(Options):
     """Folder to write to."""
 
 
-def plant(options: Planting) -> None:
+def plant(options: PlantOptions) -> None:
     """Plant known errors into copies of papers, to test reviewers.
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.

@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from manyheads.base.papers import Paper
     from manyheads.config import RunConfig
     from manyheads.corpus.retrieval import Inspirations
-    from manyheads.engine.readiness import Finding
+    from manyheads.engine.readiness import CheckResult
     from manyheads.literature.lookup import Findings
 
 
 class Checking(Options):
-    """What is asked of models and services."""
-
     probe: Annotated[bool | None, typer.Option("--probe/--no-probe")] = None
     """Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. Runs use the answers
     for a day. [default: only models on your own servers (base_url, ollama)]"""
@@ -62,7 +60,7 @@ def check(
 
     config = changes.config(configs)
 
-    def show(finding: "Finding", what: str = "") -> "Finding":
+    def show(finding: "CheckResult", what: str = "") -> "CheckResult":
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {what}{finding.subject}: {finding.message}")
         return finding
 
@@ -127,7 +125,6 @@ def roles(options: RoleOptions) -> None:
 
 
 def _say_wrapped(text: str, margin: str) -> None:
-    """Print a paragraph after a label, wrapped at the width of the terminal."""
     from shutil import get_terminal_size
     from textwrap import fill
 
@@ -179,9 +176,7 @@ def export(
 # `manyheads search`.
 
 
-class Search(Options):
-    """What is searched, and where."""
-
+class SearchOptions(Options):
     query: Annotated[str, typer.Argument(metavar="QUERY")]
     """A few keywords; with --how, a research background of any length."""
     config: Services = "virsci"
@@ -213,7 +208,7 @@ class Search(Options):
     """Print JSON, one paper per line."""
 
 
-def search(options: Search) -> None:
+def search(options: SearchOptions) -> None:
     """Search the literature as agents do.
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
@@ -278,9 +273,9 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
 async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import Scope
     from manyheads.corpus.digest import open_database
     from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.corpus.retrieval import Scope
 
     options = config.literature.retrieval.model_copy(update={"papers": limit})
     match config.literature.before:
@@ -320,17 +315,15 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
 
 
 class Showing(Options):
-    """Which result is printed, and how."""
-
     run: RunFolder
-    form: Annotated[Literal["md", "tex", "bib", "json", "csv"], typer.Option("--format")] = "md"
-    """md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
+    form: Annotated[Literal["md", "bib", "json", "csv"], typer.Option("--format")] = "md"
+    """md: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
     scores. json: the whole result."""
     out: Output = None
 
 
 def show(options: Showing) -> None:
-    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
+    """Print the result of a run, for your notes, Zotero or a spreadsheet."""
     from manyheads.systems.results import written
 
     write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")
@@ -338,12 +331,12 @@ def show(options: Showing) -> None:
         say(options.out)
 
 
-class Opening(Options):
+class OpenOptions(Options):
     run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
     """A run folder, or a folder of runs. [default: runs]"""
 
 
-def open_report(options: Opening) -> None:
+def open_report(options: OpenOptions) -> None:
     """Open a run's report in the browser, or the list of all runs."""
     from manyheads.report.index import RUNS
 

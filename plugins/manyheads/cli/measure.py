@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Measuring(Options):
-    """What texts are compared with, and how."""
-
     against: Literal["corpus", "services"] = "corpus"
     """Compare with the papers of a corpus, or with those that literature services find."""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
@@ -43,20 +41,16 @@ class Measuring(Options):
     """Q of RND: papers around each of these."""
     rnd_density: Literal["paper", "abstract"] = "paper"
     """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
-    search: Literal["exact", "approximate"] = "exact"
-    """How to find the nearest papers; approximate is quicker."""
     embedding: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model."""
     sets: Annotated[tuple[str, ...], typer.Option("--set", "-s", metavar="KEY=VALUE")] = ()
     """With services: set a key of the config, such as literature.before=2015."""
 
     def refuse_unused(self) -> None:
-        """Refuse options that the other kind of papers needs."""
         if self.against == "services":
             unused = {
                 "--corpus": self.corpus is not None,
                 "--rnd": self.rnd,
-                "--search approximate": self.search != "exact",
             }
         else:
             unused = {"--retrieve": self.retrieve is not None, "--set": bool(self.sets)}
@@ -71,7 +65,7 @@ def measure(
         typer.Argument(
             metavar="TEXT|RUN…",
             help="Text files, .jsonl files of abstracts, or run folders.",
-            autocompletion=completion.texts,
+            autocompletion=completion.runs,
             callback=without_index,
         ),
     ],
@@ -125,7 +119,6 @@ def _keep(results: "Sequence[Score]", json: bool) -> None:
 
 
 def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
-    """Scores by the papers of a corpus."""
     from manyheads.cli.progress import building
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_corpus, normalisation
@@ -135,14 +128,13 @@ def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
     with building() as progress:
         bank = measuring_corpus(texts, how.corpus, how.embedding, progress)
     return scores(
-        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours, search=how.search,
+        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours,
         rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
         exclude=how.exclude, exclude_same_title=how.exclude_same_title,
     )  # fmt: skip
 
 
 def _by_services(texts: Sequence[Path], how: Measuring) -> "list[Score]":
-    """Scores by the papers that services find for each text."""
     from manyheads.cli.progress import building, library
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
@@ -180,7 +172,6 @@ def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours
 
 
 def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
-    """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
     from manyheads.base.errors import JournalError
@@ -193,29 +184,23 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
             hint="name a run folder, such as runs/TIME-NAME",
         )
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
-    lines = [dumps(row, ensure_ascii=False) for row in rows]
+    lines = "".join(f"{dumps(row, ensure_ascii=False)}\n" for row in rows)
     if out is not None:
-        write_or_print("\n".join(lines) + "\n", out)
+        write_or_print(lines, out)
     if json:
-        for line in lines:
-            say_json(line)
+        write_or_print(lines, None, as_json=True)
         return
     table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column("task", overflow="fold")
     for name in ("asked", "first", "again", "given up", "copied", "guests", "length", "chars", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("faults", overflow="fold", min_width=6)
+    counts = ("task", "asked", "first", "repaired", "given_up", "copied", "invited")
     for row in rows:
         means = (row[name] for name in ("characters", "tokens"))
-        table.add_row(
-            *(
-                str(row[name])
-                for name in ("task", "asked", "first", "repaired", "given_up", "copied", "invited")
-            ),
-            f"{row['length_met']}/{row['lengths']}" if row["lengths"] else "–",
-            *("–" if mean is None else f"{mean:.0f}" for mean in means),
-            str(row["unusable"]),
-        )
+        length = f"{row['length_met']}/{row['lengths']}" if row["lengths"] else "–"
+        numbers = ("–" if mean is None else f"{mean:.0f}" for mean in means)
+        table.add_row(*(str(row[name]) for name in counts), length, *numbers, str(row["unusable"]))
     safe_console().print(table, markup=False)
 
 

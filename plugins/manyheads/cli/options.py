@@ -280,7 +280,6 @@ def configured(
 
 
 def with_folders(config: "RunConfig", paths: Sequence[Path] | None) -> "RunConfig":
-    """The config with the folders of `--path` before its own."""
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
     return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})
 

@@ -29,7 +29,6 @@ class Command(TyperCommand):
         ]
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The first sentence of the help, uncut."""
         return _first_sentence(self.short_help or self.help or "")
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -146,7 +145,6 @@ class SystemCommand(Command):
 
 
 def _refuse(option: str, name: str, system: "System") -> None:
-    """Raises `ConfigError` for an option that other systems take."""
     from manyheads.systems import systems
 
     if takers := [other for other, each in systems().items() if name in each.slots]:

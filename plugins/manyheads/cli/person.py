@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import typer
 import yaml
@@ -39,10 +39,10 @@ MOMENT = 0.05
 """Seconds for the view to show what happened before a question."""
 
 
-def is_terminal() -> bool:
-    """Whether a person can be asked: everything is a terminal."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)  # None where it is closed
-    return all(stream is not None and stream.isatty() for stream in streams)
+def is_terminal(*streams: TextIO | None) -> bool:
+    """Whether a person can be asked: all of these streams, by default all that there are, are a terminal."""
+    # a closed stream is None
+    return all(each and each.isatty() for each in streams or (sys.stdin, sys.stdout, sys.stderr))
 
 
 @dataclass
@@ -60,7 +60,6 @@ class Terminal:
     """The last answer, to be corrected if it is refused."""
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         async with self._turn:
             await asyncio.sleep(MOMENT)
             try:
@@ -78,7 +77,12 @@ class Terminal:
             console.print(
                 f"Please correct your answer: {plain(request.problem)}", style="yellow", markup=False
             )
-            form = with_defaults(form, self._last)
+            last = {name: value for name, value in self._last.items() if value not in (None, "")}
+            properties = form["properties"].items()
+            parts = {
+                name: {**part, "default": last[name]} if name in last else part for name, part in properties
+            }
+            form = {**form, "properties": parts}
         else:
             console.print()
             console.rule(plain(f"{request.speaker}, {request.stage}" if request.stage else request.speaker))
@@ -90,15 +94,6 @@ class Terminal:
         hint = f"A text ends with an empty line; {EDIT} opens your editor. " if long else ""
         console.print(f"{hint}Ctrl-C stops the run; it can be resumed.", style="dim", markup=False)
         return fill_in(form, console.print)
-
-
-def with_defaults(form: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The form with the values of an earlier answer as its defaults."""
-    properties = {
-        name: {**part, "default": values[name]} if values.get(name) not in (None, "") else part
-        for name, part in form["properties"].items()
-    }
-    return {**form, "properties": properties}
 
 
 def fill_in(form: Mapping[str, Any], show: Callable[..., object], within: str = "") -> dict[str, Any]:
@@ -248,14 +243,6 @@ STATES: Mapping[str, Literal["paused", "running", "stopping"]] = {
 }  # fmt: skip
 
 
-def put(line: Mapping[str, Any]) -> None:
-    """Print a line of JSON; nothing once the reader is gone."""
-    try:
-        print_line(line)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 @contextmanager
 def errors_as_lines(wanted: bool) -> Generator[None]:
     """With `--control`, the last line on stdout is the error that ended the run."""
@@ -267,7 +254,7 @@ def errors_as_lines(wanted: bool) -> Generator[None]:
         known = isinstance(error, UserError)
         message = error.message if known else f"{type(error).__name__}: {error}"
         hint, code = (error.hint, error.exit_code) if known else (None, ExitCode.BUG)
-        put({"kind": "error", "message": message, "hint": hint, "code": int(code)})
+        print_line({"kind": "error", "message": message, "hint": hint, "code": int(code)})
         if not known:
             raise
         fail(error)
@@ -297,11 +284,9 @@ class Control:
         self._state("running")
 
     def show(self, event: AnyEvent) -> None:
-        """Print an event."""
-        put(event.model_dump(mode="json"))
+        print_line(event.model_dump(mode="json"))
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         answer = self.waiting[request.request] = asyncio.get_running_loop().create_future()
         try:
             return await answer
@@ -366,14 +351,13 @@ class Control:
         self._stop()
 
     def _stop(self) -> None:
-        """Stop after the running turns."""
         if not self.stopping:
             self.stopping = True
             self._state("stopping")
             self.brake.stop()
 
     def _state(self, state: str) -> None:
-        put({"kind": "control", "state": state})
+        print_line({"kind": "control", "state": state})
 
     def _refuse(self, message: str, request: str | None = None) -> None:
-        put({"kind": "refused", "request": request, "message": message})
+        print_line({"kind": "refused", "request": request, "message": message})

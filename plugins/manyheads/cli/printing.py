@@ -1,6 +1,7 @@
 """What commands print, without control characters of papers, models or file names."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -28,14 +29,16 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_json(text: str) -> None:
-    """Print JSON without changing its values."""
     typer.echo(printable_json(text))
 
 
 def print_line(data: Mapping[str, Any]) -> None:
-    """Print an object as a line of JSON in ASCII: lone surrogates from a model stay printable."""
-    sys.stdout.write(json.dumps(data) + "\n")
-    sys.stdout.flush()
+    """Print an object as a line of JSON in ASCII: lone surrogates from a model stay printable; nothing once the reader is gone."""
+    try:
+        sys.stdout.write(json.dumps(data) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> None:
@@ -48,7 +51,6 @@ def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> Non
 
 
 def fail(error: object) -> None:
-    """Print an error, shortened and without secrets."""
     parts = re.split(r"(\n  (?:tried|next): )", f"manyheads: {error}")
     say("".join(shortened(scrubbed(part)) for part in parts), err=True)
 
@@ -82,7 +84,6 @@ def safe_console(*, stderr: bool = False) -> "Console":
 
 
 def warn_of_skipped(reasons: Iterable[str]) -> None:
-    """Warn of files and folders that are left out, a line each."""
     for reason in reasons:
         say(f"warning: left out: {plain(reason)}", err=True)
 

@@ -7,9 +7,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
@@ -23,7 +23,6 @@ from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
 from manyheads.core.events import (
     AnyEvent,
-    Asked,
     Began,
     Emit,
     Invited,
@@ -37,7 +36,8 @@ from manyheads.core.events import (
     Words,
     words,
 )
-from manyheads.engine.tracing import Standing
+from manyheads.core.texts import count
+from manyheads.engine.tracing import RunStatus
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from manyheads.engine.jobs import JobNews, Listener
     from manyheads.literature.library import Library
 
-T = TypeVar("T")
-
-FOLDER = "Run       "
 NAMES_SHOWN = 6
 SHOWN_BY_EVENTS = {"choice", "ranking"}
 """Fields of replies that other events show."""
@@ -64,7 +61,6 @@ def show_warning(event: AnyEvent) -> None:
 
 
 def show_json(event: AnyEvent) -> None:
-    """Print an event as a line of JSON."""
     print_line(event.model_dump(mode="json"))
 
 
@@ -79,34 +75,27 @@ def run_progress(
     """The listener that shows a run's events; a live view if stderr is a terminal that can move its cursor.
 
     Args:
-        folder: of a new run, printed at the first event.
+        folder: of a new run, printed when it begins.
         terminal: the person at the terminal, for whom the live view pauses.
     """
     console = safe_console(stderr=True)
-    if as_json:
-        yield show_json
-    elif quiet:
-        yield show_warning
-    elif not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield _after(f"{FOLDER}{folder}", say, show_warning) if folder else show_warning
+    view = None
+    if as_json or quiet or not sys.stderr.isatty() or console.is_dumb_terminal:
+        show = show_json if as_json else show_warning
     else:
         view = LiveView(console)
+        show = view.show
         if terminal:
             terminal.quiet = view.paused
-        with view.live:
-            yield _after(Text(f"{FOLDER}{folder}"), console.print, view.show) if folder else view.show
-
-
-def _after(line: T, tell: Callable[[T], object], show: Emit) -> Emit:
-    """A listener that prints a line before the first event."""
-    lines = [line]
 
     def listener(event: AnyEvent) -> None:
-        while lines:
-            tell(lines.pop())
+        if folder and isinstance(event, Began) and not as_json and not quiet:
+            line = f"Run       {folder}"
+            console.print(Text(line)) if view else say(line)
         show(event)
 
-    return listener
+    with view.live if view else nullcontext():
+        yield listener
 
 
 class LiveView:
@@ -114,8 +103,7 @@ class LiveView:
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
-        self._standing = Standing()
-        self._latest, self._fresh = 0, set[int]()
+        self._standing = RunStatus()
         self._held: list[AnyEvent] | None = None
         self._spinner = Spinner("dots", style="cyan")
         self.live = Live(
@@ -137,39 +125,21 @@ class LiveView:
                 self.show(event)
 
     def show(self, event: AnyEvent) -> None:
-        """Count the event, and print it if it is of interest."""
         if self._held is not None:
             self._held.append(event)
             return
         self._standing.note(event, self._clock())
-        if isinstance(event, Stage):
-            self._latest, self._fresh = 0, set()
-        elif isinstance(event, Asked) and event.turn > self._latest:
-            self._fresh.add(event.turn)
         if line := line_of(event, self._console.width):
-            lines = [line]
-            # a separator before a turn, or before turns in parallel
-            if self._fresh:
-                first, self._latest = min(self._fresh), max(self._fresh)
-                self._fresh.clear()
-                if (self._standing.turns or 0) > 1:
-                    lines.insert(0, Text(f"  ── {self._turns(first, self._latest)} ──", style="dim"))
-            for each in lines:
-                self._console.print(each, no_wrap=True, overflow="ellipsis", crop=True)
-
-    def _turns(self, first: int, last: int) -> str:
-        """Turns in words; a restarted discussion counts on past its maximum."""
-        cap = self._standing.turns or 0
-        held = f"turn {last}" if first == last else f"turns {first} to {last}"
-        return f"{held} of {cap}" if last <= cap else held
+            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
 
     def _view(self) -> Group:
         now, at = self._clock(), self._standing
         head = Text.assemble(
-            (f" {at.stage}", "bold"), (f"  {self._turns(at.turn, at.turn)}" if at.turn else "", "default")
-        )
-        if at.total:
-            head = Text.assemble((f" {at.number}/{at.total}", "bold cyan"), head)
+            (f" {at.number}/{at.total}" if at.total else "", "bold cyan"), (f" {at.stage}", "bold"),
+            f"  turn {at.turn}" if at.turn else "",
+        )  # fmt: skip
+        if at.turn and at.turn <= (at.turns or 0):  # a restarted discussion counts on past its maximum
+            head.append(f" of {at.turns}")
         waits = [
             f"{plain(name)}{f' ×{len(since)}' if len(since) > 1 else ''} {now - min(since):.0f} s"
             for name, since in at.thinking.items()
@@ -180,10 +150,9 @@ class LiveView:
         rows.add_row(self._spinner, Text(thinking, overflow="ellipsis", no_wrap=True))
         minutes, seconds = divmod(int(now - self._began), 60)
         usage = at.usage
-        calls = f"{usage.calls:,} call{'' if usage.calls == 1 else 's'}"
         cost = f" · cost {money(usage.cost, at.currency)}" if usage.cost is not None else ""
         tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out"
-        figures = f" {minutes}:{seconds:02d} · {tokens} · {calls}{cost}"
+        figures = f" {minutes}:{seconds:02d} · {tokens} · {count(usage.calls, 'call')}{cost}"
         return Group(Text(), head, rows, Text(figures, style="dim"))
 
 
@@ -225,24 +194,15 @@ def _line(told: Words, style: str, width: int) -> Text:
 
 
 @contextmanager
-def jobs_progress(what: str, total: int) -> "Generator[Listener]":
-    """Show the progress of jobs on standard error."""
-    ended = 0
+def jobs_progress(
+    what: str, total: int, without: "Listener | None" = None, *, hidden: bool = False
+) -> "Generator[Listener]":
+    """The listener that shows a bar and the running jobs at the foot of a terminal.
 
-    def listener(news: "JobNews") -> None:
-        nonlocal ended
-        if news.state in ("kept", "finished", "failed", "left out"):
-            ended += 1
-        if news.state in ("held", "finished", "failed", "lacks"):
-            say(f"{ended}/{total} {_job_line(news)}", err=True)
-
-    with jobs_bars(what, total) as bars:
-        yield bars or listener
-
-
-@contextmanager
-def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[Listener | None]":
-    """Show a bar and the running jobs at the foot of a terminal; None without one."""
+    Args:
+        without: the listener for output that is no terminal; by default a line on stderr for each job.
+        hidden: use it on a terminal, too.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -252,18 +212,25 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
         TimeElapsedColumn,
     )
 
-    console = safe_console(stderr=True)
+    console, ended = safe_console(stderr=True), 0
+
+    def line(news: "JobNews") -> None:
+        nonlocal ended
+        ended += news.state in ("kept", "finished", "failed", "left out")
+        if news.state in ("held", "finished", "failed", "lacks"):
+            say(f"{ended}/{total} {_job_line(news)}", err=True)
+
     if hidden or not console.is_terminal or console.is_dumb_terminal:
-        yield None
+        yield without or line
         return
     costs = TextColumn("{task.fields[cost]}", markup=False)
     whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), costs)
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
-    spent = Standing()
+    spent = RunStatus()
 
-    def listener(news: "JobNews") -> None:
+    def bars(news: "JobNews") -> None:
         key, label = news.job.key, plain(news.job.label)
         if news.state in ("held", "failed", "lacks"):
             console.print(_job_line(news), markup=False, highlight=False)
@@ -282,7 +249,7 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
             whole.advance(all_jobs, news.state != "held")
 
     with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
-        yield listener
+        yield bars
 
 
 def _job_line(news: "JobNews") -> str:
@@ -347,6 +314,5 @@ def _show_look_up(entry: Searched) -> None:
 
 
 def show_silent(sources: Collection[str]) -> None:
-    """Print the sources that could not be searched, if any."""
     if sources:
         say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

@@ -7,7 +7,7 @@ import re
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -158,30 +158,31 @@ def list_all(
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
 
     resources = Resources.of(path or ())
-    lists: dict[str, Callable[[Resources, bool], Iterator[tuple[str, str]]]] = {
+    lists: dict[str, Callable[[Resources], Iterable[tuple[str, str]]]] = {
         "systems": _systems, "configs": _configs, "suites": _suites, "corpora": _corpora, "roles": _roles,
         "runs": _runs,
     }  # fmt: skip
+    margin = "" if kind else "  "
     for name in [kind] if kind else lists:
-        rows = list(lists[name](resources, kind is not None))
+        rows = [*lists[name](resources)]
         if kind is None:
             say(f"{'' if name == 'systems' else chr(10)}{name}")
+            if name == "runs" and len(rows) > MOST_RUNS:
+                rows[MOST_RUNS:] = [("…", f"{len(rows) - MOST_RUNS} more: manyheads list runs")]
         width = max((len(row[0]) for row in rows), default=0)
-        for row, text in rows:
-            start = f"{'' if kind else '  '}{plain(row):<{width}}  "
+        for row, text in rows or [("none", "")]:
+            start = f"{margin}{plain(row):<{width}}  "
             say(f"{start}{shorten(plain(text), max(columns - len(start), 30), placeholder=' …')}".rstrip())
-        if not rows:
-            say(f"{'' if kind else '  '}none")
 
 
-def _systems(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+def _systems(resources: object) -> Iterator[tuple[str, str]]:
     from manyheads.systems import systems
 
     for name, system in systems().items():
         yield name, system.about
 
 
-def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+def _configs(resources: "Resources") -> Iterator[tuple[str, str]]:
     from manyheads.base.resources import summary
 
     for name, file in sorted(resources.names("configs", ".yaml").items()):
@@ -189,7 +190,7 @@ def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
             yield name.removesuffix(".yaml"), summary(file)
 
 
-def _suites(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+def _suites(resources: "Resources") -> Iterator[tuple[str, str]]:
     from manyheads.config.files import read_yaml
 
     for name, file in sorted(resources.names("evals", "suite.yaml").items()):
@@ -200,7 +201,7 @@ def _suites(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
         yield name.removesuffix("/suite.yaml"), str(title)
 
 
-def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+def _corpora(resources: object) -> Iterator[tuple[str, str]]:
     from manyheads.base.resources import data_file
     from manyheads.config import CORPORA
     from manyheads.corpus.meta import META, read_meta
@@ -220,23 +221,20 @@ def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
                 yield str(folder), f"{papers}; {meta.embedding.name}"
 
 
-def _roles(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:
     from manyheads.asking.roles import Roles
 
     for name, card in sorted(Roles(resources).cards.items()):
         yield name, card.description
 
 
-def _runs(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+def _runs(resources: object) -> Iterator[tuple[str, str]]:
     from manyheads.report.index import RUNS, read_entries
 
-    runs = read_entries(Path(RUNS))
-    for run in runs if alone else runs[:MOST_RUNS]:
+    for run in read_entries(Path(RUNS)):
         spent = "" if run.calls is None else f", {run.calls} calls, {run.tokens:,} tokens"
         cost = "" if run.cost is None else f", cost {run.cost:.4f}"
         yield f"{RUNS}/{run.folder}", f"{run.state}{spent}{cost}: {run.title or run.system}"
-    if not alone and len(runs) > MOST_RUNS:
-        yield "…", f"{len(runs) - MOST_RUNS} more: manyheads list runs"
 
 
 PORT, TRIES = 8765, 50
@@ -245,8 +243,6 @@ LOCAL = "127.0.0.1"
 
 
 class Serving(Options):
-    """How runs are served."""
-
     folder: Annotated[Path | None, typer.Argument(metavar="FOLDER")] = None
     """The folder of runs and arenas. [default: runs, and arenas beside it]"""
     port: int | None = Field(default=None, ge=1, le=65535)
@@ -322,7 +318,6 @@ def _runs_of(folder: Path | None) -> Path:
 
 
 def _need_writable(folder: Path) -> None:
-    """Raises `ConfigError` if the folder does not exist or cannot be written."""
     import tempfile
 
     if not folder.is_dir():
@@ -336,7 +331,6 @@ def _need_writable(folder: Path) -> None:
 
 
 def _listener(host: str, port: int | None) -> socket.socket:
-    """A socket on a free port; raises `ConfigError` if there is none."""
     for number in [port] if port else range(PORT, PORT + TRIES):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]

@@ -26,20 +26,15 @@ from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
 from manyheads.cli.run import Show, Start, begin, confirm, go, print_estimate, with_budget
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from manyheads.config import RunConfig
     from manyheads.core.results import Figure
     from manyheads.engine.jobs import Job, JobNews, Listener
-    from manyheads.report.record import Record
 
 
 class Reviewing(Options):
-    """How texts are reviewed."""
-
     texts: Annotated[
         tuple[Path, ...],
-        typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.texts, callback=without_index),
+        typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
     ]
     """Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders."""
     form: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.forms)] = None
@@ -106,7 +101,6 @@ def review(options: Reviewing, changes: Changes, show: Show) -> None:
 
 
 def _need_system(config: "RunConfig", system: str, what: str) -> None:
-    """Raises `ConfigError` if the settings name another system."""
     if config.system != system:
         raise ConfigError(f"system: {config.system} is not a {what}", hint=f"manyheads run {config.system}")
 
@@ -117,7 +111,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
 
     Printed below a progress bar if there is one, else as texts finish; warnings at once.
     """
-    from manyheads.cli.progress import jobs_bars, show_json, show_warning
+    from manyheads.cli.progress import jobs_progress, show_json, show_warning
     from manyheads.systems.results import closing_lines
 
     notes: dict[str, list[JobNews]] = {}
@@ -135,25 +129,23 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                 elif news.state not in ("held", "began") and not shows.as_json:
                     say(closing_lines(news.job.folder))
 
-    with jobs_bars("texts", texts, hidden=shows.as_json or shows.quiet) as bars:
+    hidden = shows.as_json or shows.quiet
+    with jobs_progress("texts", texts, lambda news: show(), hidden=hidden) as progress:
 
         def listener(news: "JobNews") -> None:
-            kept = notes.setdefault(news.job.key, [])
             if news.event and not shows.as_json:
                 show_warning(news.event)
             else:
-                kept.append(news)
-            if bars:
-                bars(news)
-            else:
-                show()
+                notes.setdefault(news.job.key, []).append(news)
+            progress(news)
 
         yield listener
     show()
 
 
 def _show(jobs: "Sequence[Job]") -> None:
-    """Print the scores of each text, and the tokens, time and cost per review."""
+    from statistics import fmean
+
     from rich.table import Table
 
     from manyheads.base.text import plain
@@ -177,7 +169,20 @@ def _show(jobs: "Sequence[Job]") -> None:
         table.add_row(plain(record.result.result.title or job.label), *cells, str(job.folder))
     safe_console().print(table, markup=False)
     if len(records) > 1:
-        safe_console().print(_costs(records), markup=False)
+        usages = [record.result.usage for record in records]
+        means: list[tuple[str, int, list[float | None]]] = [
+            ("calls", 0, [usage.calls for usage in usages]),
+            ("tokens in", 0, [usage.input_tokens for usage in usages]),
+            ("tokens out", 0, [usage.output_tokens for usage in usages]),
+            ("seconds", 1, [record.seconds for record in records]),
+            ("cost", 4, [usage.cost for usage in usages]),
+        ]
+        shown = (
+            f"{name} {fmean(known):,.{digits}f}"
+            for name, digits, values in means
+            if (known := [each for each in values if each is not None])
+        )
+        say(f"Means per review: {', '.join(shown)}")
 
 
 def _in_words(score: "Figure") -> str:
@@ -185,44 +190,16 @@ def _in_words(score: "Figure") -> str:
     return f"{score.mean:.2f}" + ("" if low is None or high is None else f"\n{low:.2f} to {high:.2f}")
 
 
-def _costs(records: "Sequence[Record]") -> "Table":
-    """Calls, tokens, time and cost per review: mean, standard deviation, standard error, minimum, maximum."""
-    from statistics import fmean, stdev
-
-    from rich.table import Table
-
-    usages = [record.result.usage for record in records]
-    rows: dict[str, list[float | None]] = {
-        "calls": [usage.calls for usage in usages],
-        "tokens in": [usage.input_tokens for usage in usages],
-        "tokens out": [usage.output_tokens for usage in usages],
-        "seconds": [record.seconds for record in records],
-        "cost": [usage.cost for usage in usages],
-    }
-    table = Table(title=f"Per review (n = {len(records)})", title_justify="left")
-    for heading in ("", "mean", "standard deviation", "standard error", "min", "max"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, values in rows.items():
-        if numbers := [value for value in values if value is not None]:
-            spread = stdev(numbers) if len(numbers) > 1 else 0.0
-            digits = {"seconds": 1, "cost": 4}.get(name, 0)
-            cells = (fmean(numbers), spread, spread / len(numbers) ** 0.5, min(numbers), max(numbers))
-            table.add_row(name, *(f"{value:,.{digits}f}" for value in cells))
-    return table
-
-
 # `manyheads ranking judge`.
 
 
 class Judging(Options):
-    """How ideas are ranked."""
-
     ideas: Annotated[
         tuple[str, ...],
-        typer.Argument(metavar="IDEA…", autocompletion=completion.texts, callback=without_index),
+        typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=without_index),
     ]
     """Run folders, text files, or texts in quotes."""
-    target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.texts)]
+    target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.runs)]
     """Abstract to compare with: a file, a run folder, or a text in quotes."""
     indicator: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Quality to judge. [default: novelty]"""

@@ -23,7 +23,7 @@ from manyheads.cli.options import (
     settings,
     with_folders,
 )
-from manyheads.cli.person import Control, errors_as_lines
+from manyheads.cli.person import Control, Terminal, errors_as_lines, is_terminal
 from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def print_estimate(
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
-    """The currency of runs' models, and where their prices come from."""
     from manyheads.core.results import currency_of, price_note
 
     models = {
@@ -105,8 +104,7 @@ def confirm(
     Raises:
         typer.Exit: the answer is no.
     """
-    streams = (sys.stdin, sys.stdout)  # None where it is closed
-    if yes or as_json or not all(stream and stream.isatty() for stream in streams):
+    if yes or as_json or not is_terminal(sys.stdin, sys.stdout):
         return
     from manyheads.base.errors import UserError
     from manyheads.engine.estimate import excess
@@ -127,8 +125,6 @@ def confirm(
 
 
 class Start(Options):
-    """How a run starts."""
-
     seed: Seed = None
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """New run folder. [default: runs/TIME-NAME]"""
@@ -149,7 +145,6 @@ class Show(Options):
 
     @property
     def as_json(self) -> bool:
-        """Whether stdout has lines of JSON only."""
         return self.events
 
 
@@ -164,21 +159,21 @@ class ShowOrControl(Show):
         return self.events or self.control
 
 
-class Steering(Options):
+class SteerOptions(Options):
     steer: Annotated[str | None, typer.Option(metavar="STAGE,…")] = None
     """Let a person steer after these stages, such as topic,idea, or all."""
 
 
 class Resuming(Options):
-    """How a run is resumed."""
-
     accept_changes: bool = False
     """Resume although prompts or config have changed: ask again from the first changed turn on."""
     again: bool = False
     """Retry the parts of a finished run that failed, such as orders of a ranking."""
 
 
-def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: Steering) -> None:
+def run(
+    configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: SteerOptions
+) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its
@@ -256,7 +251,6 @@ def go(session: Any, show: Show) -> None:
 
 async def _drive(session: Any, show: Show) -> None:
     from manyheads.base.errors import BudgetError, SubjectError
-    from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
     from manyheads.systems.results import closing_lines, update_reports

@@ -64,7 +64,13 @@ class Strict(BaseModel):
 
 
 class Section(Strict):
-    """A system's own section of a config; its key is the system's name."""
+    """A system's own section of a config; its key is the system's name.
+
+    Example:
+        class CountConfig(Section):
+            limit: int = 100
+            "How many words may be counted."
+    """
 
     retrieves: ClassVar[bool] = False
     """Whether its papers come from the corpus's literature database, by `literature.retrieval`."""
@@ -81,6 +87,11 @@ Fill = Literal["all", "last", "each", "first", "rest"]
 @dataclass(frozen=True)
 class Slot:
     """How an input is provided.
+
+    Example:
+        >>> Slot("last", metavar="TEXT|FILE", required=True).of(["one", "two"])
+        ['two']
+
 
     Attributes:
         filled_by: messages of a team's task; None if messages cannot provide it.
@@ -117,7 +128,13 @@ class Slot:
 
 
 class Inputs(Strict):
-    """A system's inputs; the text below a field is its help, its `Slot` says how it is provided."""
+    """A system's inputs; the text below a field is its help, its `Slot` says how it is provided.
+
+    Example:
+        class CountInputs(Inputs):
+            text: Annotated[FileOrText, Slot("last", required=True)] = None
+            "The text whose words are counted."
+    """
 
     def course(self) -> dict[str, Any]:
         """As in `Section`; a file counts by its name, as a run folder may move with it."""
@@ -322,7 +339,12 @@ class RetrievalConfig(Strict):
 
 
 class LiteratureConfig(Strict):
-    """Literature search outside the research ecosystem."""
+    """Literature search outside the research ecosystem.
+
+    Example:
+        >>> LiteratureConfig(cascade=("openalex",), before="any").cascade
+        ('openalex',)
+    """
 
     references: Literal["corpus", "services", "inspirations"] = "corpus"
     """Source of the references for ideas: B_past, the sources below (VirSci 2025, App. C.3), or the corpus's literature
@@ -388,7 +410,12 @@ class ConfirmConfig(Strict):
 
 
 class RunConfig(Strict):
-    """The keys of every run. A system adds its section, under its name, and its inputs."""
+    """The keys of every run. A system adds its section, under its name, and its inputs.
+
+    Example:
+        >>> load_config(["virsci"], ["seed=7", "team.size=3"]).seed
+        7
+    """
 
     model_config = ConfigDict(serialize_by_alias=True)
 

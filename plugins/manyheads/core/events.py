@@ -11,7 +11,11 @@ from manyheads.core import Price, ToolCall, Usage
 
 
 class Event(BaseModel):
-    """Base of all events; `kind` is the type."""
+    """Base of all events; `kind` is the type.
+
+    Example:
+        await run("virsci", listener=lambda event: print(event.stage, event.turn))
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +53,12 @@ class Began(Event):
 
 
 class Stage(Event):
-    """A stage begins; `number` of `total`."""
+    """A stage begins; `number` of `total`.
+
+    Example:
+        >>> Stage(stage="idea", title="Ideas", number=2, total=5).kind
+        'stage'
+    """
 
     kind: Literal["stage"] = "stage"
     title: str
@@ -68,7 +77,12 @@ class Asked(Event):
 
 
 class Waiting(Event):
-    """The run waits for a person. The `Said` of the same place ends it; another `Waiting` says why an answer was refused."""
+    """The run waits for a person. The `Said` of the same place ends it; another `Waiting` says why an answer was refused.
+
+    Example:
+        async def answer(request: Waiting) -> dict[str, str]:
+            return {"action": "accept"} if request.task == "steer" else {"text": input(request.title)}
+    """
 
     kind: Literal["waiting"] = "waiting"
     request: str
@@ -89,6 +103,13 @@ class Person(Protocol):
     """Someone who answers during a run: plays a role, or steers between stages.
 
     Runs on any host take one: `manyheads.run(…, person=me)`. Questions of one run may be put at the same time.
+
+    Example:
+        class Content:
+            async def answer(self, request: Waiting) -> dict[str, str]:
+                return {"action": "accept"}
+
+        await run("virsci", "steer=[topic]", person=Content())
     """
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:

@@ -23,7 +23,12 @@ FOLDERS = "name the folder of a run, such as runs/<time>-<name>"
 
 
 class Part(BaseModel):
-    """A part of a result, filled during the run. Unknown values are None."""
+    """A part of a result, filled during the run. Unknown values are None.
+
+    Example:
+        class Count(Part):
+            words: int | None = None
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -49,7 +54,12 @@ class Retrieval(Part):
 
 
 class Evidence(Part):
-    """A paper, or a passage, found during a run: stored once, cited by its id."""
+    """A paper, or a passage, found during a run: stored once, cited by its id.
+
+    Example:
+        >>> Evidence(id="e1", paper="p7", title="Robust retrieval", year=2014).year
+        2014
+    """
 
     id: str
     """`e1`, `e2`, … in the order of discovery."""
@@ -366,7 +376,12 @@ class PersonWord(Part):
 
 
 class RunResult(Part, Generic[R]):
-    """A run of any system; `result` is the system's own part."""
+    """A run of any system; `result` is the system's own part.
+
+    Example:
+        result = load("runs/20260101-120000-virsci")
+        print(result.usage.calls, result.result.idea.title)
+    """
 
     format: Literal[3] = FORMAT
     system: str

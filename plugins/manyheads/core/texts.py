@@ -241,6 +241,11 @@ def text_of(text: str, what: str, kinds: str) -> Subject:
 def subject_of(named: str, what: str, kinds: str) -> Subject:
     """The text of the named file or folder, or the text itself.
 
+    Example:
+        >>> subject_of("We plan with owls.", "the idea", "a text or a file").text
+        'We plan with owls.'
+
+
     Args:
         what: the use of the text, such as `the target`.
         kinds: the accepted kinds of input, in words.
@@ -279,7 +284,12 @@ def _no_blank(value: str) -> str:
 
 
 FileOrText = Annotated[str | None, AfterValidator(file_or_text)]
-"""A path or a text; None if blank."""
+"""A path or a text; None if blank.
+
+Example:
+    >>> TypeAdapter(FileOrText).validate_python("  ") is None
+    True
+"""
 Given = Annotated[str, AfterValidator(_no_blank), AfterValidator(in_full)]
 """One of several inputs: a path or a text."""
 Trait = Annotated[str, AfterValidator(_no_blank)]

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
-from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Item, KnowledgeBank, paper_text
-from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
-from manyheads.corpus.graph import Counts as GraphCounts
+from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, KnowledgeBank, paper_text
+from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
-    INDEX_FROM,
     META,
     NAMES,
     REJECTS,
@@ -30,7 +28,6 @@ from manyheads.corpus.meta import (
     Meta,
 )
 from manyheads.corpus.phrases import LEXICAL
-from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
 from manyheads.corpus.references import Index
 from manyheads.corpus.scientists import (
@@ -64,25 +61,23 @@ class VectorFile:
         import numpy as np
 
         self.path, self.ids = vectors, ids
-        self._rows: dict[str, int] = {}
         try:
             names = ids.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise EmbeddingError(f"{ids} cannot be read: {error}") from error
-        for row, name in enumerate(names):
-            if (before := self._rows.setdefault(name, row)) != row:
-                raise EmbeddingError(
-                    f"{ids}, line {row + 1}: the id {name!r} is already in line {before + 1}"
-                )
-        hint = "save it with numpy.save"
         try:
             self._matrix: Any = np.load(vectors, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
-        if not isinstance(self._matrix, np.ndarray):
-            raise EmbeddingError(f"{vectors} contains several arrays, not one", hint=hint)
-        if not np.issubdtype(self._matrix.dtype, np.floating):
-            raise EmbeddingError(f"{vectors} contains {self._matrix.dtype}, not floating point numbers")
+            raise EmbeddingError(
+                f"{vectors} cannot be read: {error}", hint="save it with numpy.save"
+            ) from error
+        self._rows = {name: row for row, name in enumerate(names)}
+        if len(self._rows) < len(names):
+            [(twice, _)] = Counter(names).most_common(1)
+            raise EmbeddingError(f"{ids}: the id {twice!r} is in several lines")
+        if not isinstance(self._matrix, np.ndarray) or not np.issubdtype(self._matrix.dtype, np.floating):
+            kind = getattr(self._matrix, "dtype", "several arrays")
+            raise EmbeddingError(f"{vectors} contains {kind}, not one array of floating point numbers")
         if self._matrix.shape != (len(names), dim):
             raise EmbeddingError(
                 f"{vectors} has the shape {self._matrix.shape}, expected ({len(names)}, {dim})",
@@ -93,17 +88,12 @@ class VectorFile:
         return one in self._rows
 
     def of(self, ids: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
-        import numpy as np
-
-        rows = self._matrix[[self._rows[one] for one in ids]]
-        lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
-        bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
-        if len(bad):
-            raise EmbeddingError(
-                f"{self.path}: the vector of {ids[int(bad[0])]!r} is zero or not finite ({len(bad)} such rows)"
-            )
-        return unit_rows(rows)
+        """(n, dim) float32 of unit length for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
+        rows = unit_rows(self._matrix[[self._rows[one] for one in ids]])
+        for one, length in zip(ids, (rows * rows).sum(axis=1), strict=True):
+            if not length > 0:  # also not a number
+                raise EmbeddingError(f"{self.path}: the vector of {one!r} is zero or not finite")
+        return rows
 
 
 # Filling a corpus's two banks: papers with imported or computed vectors, and scientists' profiles.
@@ -113,8 +103,8 @@ _T = TypeVar("_T")
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Receives the step, the number done and, if known, the total."""
-TOLD_EVERY, TOLD_AFTER = 1000, 1.0
-"""Papers, or seconds, between reports of progress: some papers are lines of a file, some PDFs of forty pages."""
+TOLD_AFTER = 0.2
+"""Seconds between reports of progress."""
 BATCH = 64
 """Texts embedded between reports of progress; the most that a kill can lose."""
 COMPARED, LEAST_ALIKE = 8, 0.5
@@ -128,41 +118,24 @@ def fill_papers(
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
-    index_from: int = INDEX_FROM,
 ) -> int:
-    """Write the knowledge bank of papers in batches, with matrix and index if it is large; returns the number of imported vectors.
-    Raises `EmbeddingError`.
-    """
-    from manyheads.corpus.matrix import MATRIX_FROM, writing_matrix
-
+    """Write the knowledge bank of papers in batches; returns the number of imported vectors. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
     imported, total = 0, sum(years.total() for years in spool.years.values())
     count = _counter(tell, step, total)
-    with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
-        matrix = (
-            held.enter_context(writing_matrix(folder / PAPERS, model.dim)) if total >= MATRIX_FROM else None
-        )
-
-        def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
-            bank.add(papers, vectors, count, period=period)
-            if matrix is not None:
-                matrix([(one.year or 0, one.id) for one in papers], period, vectors)
-
+    with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
-                given = [one for one in some if file and one.id in file]
-                if file and given:
-                    add(given, file.of([one.id for one in given]), period)
+                rest = some
+                if file:
+                    given = [one for one in some if one.id in file]
+                    rest = [one for one in some if one.id not in file]
+                    bank.add(given, file.of([one.id for one in given]), count, period=period)
                     imported += len(given)
-                rest = [one for one in some if not file or one.id not in file]
-                if rest:
-                    add(rest, model.embed([*map(paper_text, rest)]), period)
-        if 0 < index_from <= total and isinstance(bank.store, EdgeStore):
-            tell("indexing papers", 0, None)
-            bank.store.build_index()
+                bank.add(rest, progress=count, period=period)
     return imported
 
 
@@ -223,7 +196,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     """Write the author knowledge bank."""
     count = _counter(tell, "embedding scientists", len(scientists))
     items = [
-        Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
+        (one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
         for one in scientists
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:
@@ -232,12 +205,12 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
-    """Report the progress of items whose number is unknown, every `TOLD_EVERY` items or `TOLD_AFTER` seconds, and at the end."""
-    done, told = 0, time.monotonic()
+    """Report the progress of items whose number is unknown, every `TOLD_AFTER` seconds, and at the end."""
+    done, before = 0, time.monotonic()
     for done, one in enumerate(things, 1):
-        if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
+        if time.monotonic() - before > TOLD_AFTER:
             tell(step, done, None)
-            told = time.monotonic()
+            before = time.monotonic()
         yield one
     tell(step, done, done)
 
@@ -271,7 +244,6 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
-    index_from: int = INDEX_FROM,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
@@ -283,7 +255,6 @@ def build_corpus(
         vectors: a `.npy` file (n, dim) and a file with its n ids, used instead of embedding those papers.
         interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
         progress: receives the step, the number done and, if known, the total.
-        index_from: papers from which an index (HNSW) is built, for `manyheads measure --search approximate`; 0 for never.
 
     Raises:
         CorpusError: the source is not a corpus, has no past papers, or none pass the filters, or `target` exists or is unwritable.
@@ -313,13 +284,10 @@ def build_corpus(
             model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
-        imported = fill_papers(partial, spool, model, vectors, tell, index_from)
+        imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
-        with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
-            lines.write("[")
-            for number, one in enumerate(profiles.scientists):
-                lines.write(f"{',' if number else ''}\n {one.model_dump_json()}")
-            lines.write("\n]\n")
+        lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
+        (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
         meta = Meta(
             name=name or target.resolve().name,

@@ -25,9 +25,9 @@ from manyheads.base.papers import Paper, Scientist
 from manyheads.base.resources import data_file
 from manyheads.config import CORPORA
 from manyheads.corpus.building import Progress, build_corpus
+from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import PAPERS, Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
-from manyheads.corpus.extracted import RECORDS, VECTORS
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
 from manyheads.corpus.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file

@@ -1,418 +1,340 @@
-"""The literature database of a corpus: stores records of its papers, finds inspiring ones (SciPIP, §3.1, §3.2).
+"""The literature database: records of a corpus's papers with their vectors, stored in its folder; several processes may use them
+(SciPIP, §3.1). `retrieval` finds papers with it."""
 
-with Ecosystem.open(Path("corpora/mine")) as ecosystem:
-    database = LiteratureDatabase.of(ecosystem)
-    database.put(extractions)
-    found = await database.retrieve("Grasping of unknown objects is …", RetrievalConfig(papers=20))
-    print([(one.paper.title, [channel.reason for channel in one.channels]) for one in found.papers])
-"""
-
-import asyncio
-import re
+import threading
+import time
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from weakref import ref
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.papers import Hit, Paper, Period, fold
-from manyheads.corpus.ecosystem import Ecosystem, Years
-from manyheads.corpus.extracted import BACKGROUND, IDEAS, RECORDS, SUMMARY, RecordBook, Records
-from manyheads.corpus.graph import Network
-from manyheads.corpus.phrases import STOP_WORDS
-from manyheads.corpus.retrieval import (
-    Channel,
-    Cluster,
-    Inspiration,
-    Inspirations,
-    RetrievalConfig,
-    WordIndex,
-    clusters,
-    fused,
-    weighted,
-)
-from manyheads.corpus.vectors import Filter, unread
+from manyheads.base.files import FileLock, LockedError
+from manyheads.core.texts import count
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem
+from manyheads.corpus.ecosystem import Collection as Bank
+from manyheads.corpus.graph import GRAPH, LEXICAL, Extraction, Graph, Network
+from manyheads.corpus.qdrant import META
+from manyheads.corpus.vectors import Closing, Filter, lock_file
 
 if TYPE_CHECKING:
-    from manyheads.corpus.graph import Mask, Numbers
-    from manyheads.corpus.retrieval import Rows
+    from manyheads.corpus.vectors import Vectors
 
-MOST_REASONS = 5
-"""Maximum reasons shown per paper and channel, strongest first."""
-_WORD = re.compile(r"[^\W_]+")
-_PHRASE = 5
-"""Maximum words of a background's phrase that is looked up as an entity."""
-_FOREIGN = (20, 0.12)
-"""Minimum words, and minimum share of English stop words, for a text to count as English: English texts have a third and
-more."""
+T = TypeVar("T")
+
+RECORDS, VECTORS = "records", "vectors"
+"""The folder of records' vectors in a corpus's folder, and its bank."""
+BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
+Source: TypeAlias = Literal["texts", "abstract"]
+"""Vectors of a record: of its own three texts, or the paper's vector in the bank for all three."""
+PATIENCE = 20.0
+"""Seconds to wait for the vectors while another process uses them."""
+WRITING = "writing.lock"
+"""Lock file of processes that write vectors or wait to: readers release the vectors, and wait in turn."""
+LOOK = 0.1
+"""Seconds between a reader's checks for a waiting writer."""
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Which papers may be found.
+class Records(Bank):
+    """Vectors of records, by paper."""
 
-    Papers outside the period, from the second year on, or excluded are treated as absent: their citations and entities do not
-    count either, so that no later paper influences which earlier ones are related.
+    integers = ("year",)
+    keywords = ("period", "recipe", "vectors")
+    names = (BACKGROUND, SUMMARY, IDEAS)
 
-    Args:
-        years: from the first year to before the second.
-        period: None for all papers.
-        exclude: ids.
+
+class About(NamedTuple):
+    """Size and sources of a database."""
+
+    papers: int
+    records: int
+    recipes: Mapping[str, int]
+    """Records by maker and recipe."""
+    vectors: Mapping[Source, int]
+    """Records by the source of their vectors."""
+    model: str
+    """Of the vectors."""
+    citing: int
+    """Papers with known citations in the corpus."""
+    citations: int
+    entities: int
+
+
+class RecordBook(Closing):
+    """The records of a corpus, beside its graph.
+
+    Files are opened on demand. One process may write the vectors, only within `put`; others wait a short time. A reader keeps
+    them open, as opening takes longer than ten look-ups, until `close` or until a writer waits: a thread checks ten times a
+    second.
+
+    Each call raises:
+        CorpusError: a file cannot be read or written, or there are no records.
+        EmbeddingError: the vectors are not the corpus's model's.
     """
 
-    years: Years | None = None
-    period: Period | None = "past"
-    exclude: frozenset[str] = frozenset()
-
-
-PAST = Scope()
-
-
-class _View:
-    """Snapshot of the graph for one look-up."""
-
-    def __init__(self, network: Network, visible: "Mask", candidates: "Mask") -> None:
-        self.network, self.visible, self.candidates = network, visible, candidates
-        """`visible` are papers whose citations and entities count, `candidates` those that may be found."""
-
-    @cached_property
-    def recorded(self) -> "Mask":
-        """The entities that are in the record of a visible paper."""
-        return self.network.frequencies(self.visible) > 0
-
-    @cached_property
-    def unrecorded(self) -> int:
-        """Candidates without a record."""
-        return int((self.candidates & ~self.network.has_record).sum())
-
-    def entities(self, numbers: Iterable[int]) -> "Numbers":
-        """Papers in the network."""
-        import numpy as np
-
-        return np.fromiter((one for one in numbers if one < self.network.entities), dtype=np.int64)
-
-
-class LiteratureDatabase(RecordBook):
-    """Records, graph and vectors of a corpus, and retrieval. Created by `of`; threads may share it."""
-
     def __init__(self, ecosystem: Ecosystem) -> None:
-        super().__init__(ecosystem)
-        self._words: tuple[WordIndex, Numbers] | None = None
-        self._last_view: tuple[Scope, _View] | None = None
+        self.ecosystem = ecosystem
+        self._lock = threading.RLock()
+        self._graph: Graph | None = None
+        self._records: Records | None = None
+        self._network: Network | None = None
+        self._recipes: dict[str, int] = {}
 
-    @classmethod
-    def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
-        """The database of a corpus, shared by all callers; closed with the corpus."""
-        return ecosystem.parts.setdefault(RECORDS, cls(ecosystem))  # pyright: ignore[reportReturnType]
+    @property
+    def folder(self) -> Path:
+        return self.ecosystem.folder / RECORDS
 
     def close(self) -> None:
+        """Close files and free memory until the next use."""
         with self._lock:
-            super().close()
-            self._words = self._last_view = None
+            for part in (self._graph, self._records):
+                if part is not None:
+                    part.close()
+            self._graph = self._records = self._network = None
 
-    # The three retrieval strategies (SciPIP, §3.2.1).
+    @property
+    def graph(self) -> Graph:
+        """Citations and records. A corpus built without a graph gets one with its papers only."""
+        with self._lock:
+            if self._graph is None:
+                graph = Graph(self.ecosystem.folder / GRAPH)
+                if graph.counts().papers < self.ecosystem.papers.count():
+                    graph.add_papers((paper.id, paper.year) for paper in self.ecosystem.papers.papers())
+                self._graph = graph
+            return self._graph
 
-    async def semantic(
-        self, queries: Sequence[str], k: int, scope: Scope = PAST, using: str = BACKGROUND
-    ) -> list[list[Hit]]:
-        """The k papers with the most similar backgrounds, or another text among the names of `Records`, for each query, best first
-        (Eq. 2)."""
-
-        def look_up() -> list[list[Hit]]:
-            hits = self._semantic(queries, k, scope, using)
-            papers = self.papers({one for some in hits for one in some})
-            return [[Hit(papers[one], score) for one, score in some.items()] for some in hits]
-
-        return await asyncio.to_thread(look_up)
-
-    def entities_near(
-        self, entities: Iterable[str], options: RetrievalConfig, scope: Scope = PAST
-    ) -> dict[str, list[str]]:
-        """These entities and those that occur with one of them in at least `together` papers; the rarest of all, rarest first, each
-        with the papers that have it in their record, title or abstract (Eq. 3)."""
-        view = self._view(scope)
-        numbers = view.entities(self.graph.entity_numbers(entities).values())
-        rarest = self._rarest(numbers, numbers, {}, options, view)
-        ids, candidates = view.network.ids, view.candidates
-        return {name: sorted(ids[one] for one in some[candidates[some]]) for name, some in rarest.items()}
-
-    def clusters(
-        self, papers: Sequence[str], weights: tuple[float, float], threshold: float
-    ) -> list[Cluster]:
-        """Clusters of these papers, with similarities of at least the threshold (Eq. 5). The first paper in `papers` represents
-        its cluster."""
-        return clusters(papers, self.contents(papers, weights), threshold)
-
-    def contents(self, papers: Sequence[str], weights: tuple[float, float]) -> "Rows":
-        """(n, dim): what each paper is about, of length one (Eq. 5). A paper without a vector of either text is compared by its
-        background, one without a record is zero."""
-        import numpy as np
-
-        with self._open_records() as bank:
-            records = bank.store.get(papers, vectors=[SUMMARY, IDEAS])
-            bare = [one for one in papers if one in records and not records[one].vectors]
-            records |= bank.store.get(bare, vectors=[BACKGROUND])
-        rows = {name: np.zeros((len(papers), bank.embedder.dim), dtype=np.float32) for name in Records.names}
-        for row, one in enumerate(papers):
-            for name, vector in records[one].vectors.items() if one in records else ():
-                rows[name][row] = vector
-        return weighted([(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])])
-
-    # All strategies together.
-
-    async def retrieve(
+    def put(
         self,
-        background: str,
-        options: RetrievalConfig | None = None,
-        entities: Sequence[str] | None = None,
-        *,
-        synonyms: Sequence[str] = (),
-        scope: Scope = PAST,
-    ) -> Inspirations:
-        """Papers that may help with a background, each with its reasons; `Inspirations` describes the order.
+        extractions: Iterable[Extraction],
+        vectors: Source = "texts",
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Store records, replacing the papers' earlier ones; returns their number. If interrupted, stored records are kept.
 
         Args:
-            background: of any length; beyond the model's limit it is embedded in parts.
-            entities: those of the background. If omitted, the database's entities that occur in it.
-            synonyms: more entities, such as synonyms.
+            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing and uses the paper's vector in
+                the bank for all three.
+            progress: receives the number of newly stored records, after each batch: 256, or 1024 without embedding.
         """
-        return await asyncio.to_thread(
-            self._retrieve, background, options or RetrievalConfig(), entities, synonyms, scope
+        # each batch ends with a flush, which takes longer than storing it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
+        with self._lock, self._when_free(lambda: self._gate(shared=False)):
+            self._free_vectors()
+            bank: Records | None = None
+            try:
+                stream = iter(extractions)
+                while chunk := [*islice(stream, size)]:
+                    records = {one.paper: one for one in chunk}
+                    papers = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in papers]:
+                        raise CorpusError(
+                            f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
+                            hint="extract papers of this corpus only",
+                        )
+                    bank = bank or self._writable()
+                    payloads = [
+                        {
+                            **{key: papers[paper].payload.get(key) for key in ("year", "period")},
+                            "recipe": one.recipe,
+                            "vectors": vectors,
+                        }
+                        for paper, one in records.items()
+                    ]
+                    own = [papers[paper].vector for paper in records] if vectors == "abstract" else None
+                    bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
+                    self.graph.add_extractions(records.values())
+                    count += len(records)
+                    if progress is not None:
+                        progress(len(records))
+            finally:
+                self._network = None
+                if bank is not None:
+                    bank.close()
+        return count
+
+    def _vectors(self, records: Sequence[Extraction], own: "Sequence[Any] | None") -> "dict[str, Vectors]":
+        import numpy as np
+
+        shape = (len(records), self.ecosystem.embedder.dim)
+        rows = {name: np.zeros(shape, dtype=np.float32) for name in Records.names}
+        if own is not None:
+            rows[BACKGROUND] = np.stack(own)
+            return rows
+        texts = {
+            BACKGROUND: [one.background for one in records],
+            SUMMARY: [one.summary for one in records],
+            IDEAS: [" ".join(one.main_ideas) for one in records],
+        }
+        places = [
+            (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
+        ]
+        embeddings = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embeddings, strict=True):
+            rows[name][row] = vector
+        return rows
+
+    def missing(self, recipe: str | None = None) -> list[str]:
+        """Ids of papers without a record of this recipe, or without any, in the order of the corpus."""
+        return self.graph.missing(recipe)
+
+    def records(self, papers: Collection[str]) -> dict[str, Extraction]:
+        """The records of papers; papers without one are omitted."""
+        return self.graph.extraction(papers)
+
+    def found_by(self, vectors: Source) -> list[str]:
+        """Ids of the papers whose records have vectors from this source."""
+        if not self._has_vectors:
+            return []
+        with self._open_records() as bank:
+            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
+
+    def without_vectors(self) -> list[str]:
+        """Ids of the papers whose records have no vectors."""
+        papers = [one.paper for one in self.graph.extractions()]
+        if not papers or not self._has_vectors:
+            return papers
+        with self._open_records() as bank:
+            there = {one.id for one in bank.store.scroll()}
+        return [one for one in papers if one not in there]
+
+    def embed(
+        self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Recompute the vectors of papers' records, see `put`; the records stay."""
+        chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+        self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
+
+    def about(self) -> About:
+        """Size and sources."""
+        counts = self.graph.counts()
+        sources: dict[Source, int] = {}
+        if counts.extractions:
+            with self._open_records() as bank:
+                some: tuple[Source, ...] = ("texts", "abstract")
+                sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
+        return About(
+            papers=counts.papers,
+            records=counts.extractions,
+            recipes=_recipes(self.graph),
+            vectors=sources,
+            model=self.ecosystem.embedder.name,
+            citing=counts.citing,
+            citations=counts.citations,
+            entities=counts.entities,
         )
 
-    def _retrieve(
-        self,
-        background: str,
-        options: RetrievalConfig,
-        entities: Sequence[str] | None,
-        synonyms: Sequence[str],
-        scope: Scope,
-    ) -> Inspirations:
-        if not background.strip():
-            raise CorpusError("the background is empty", hint="describe the subject in a sentence or more")
-        view = self._view(scope)
-        notes = [*self._notes(background, options, view)]
-        channels: dict[str, list[Channel]] = {}
-        rankings: list[list[str]] = []
+    # Open files.
 
-        def add(ranking: dict[str, list[Channel]]) -> None:
-            rankings.append([*ranking])
-            for one, reasons in ranking.items():
-                channels.setdefault(one, []).extend(reasons[:MOST_REASONS])
-
-        similar: dict[str, float] = {}
-        if "semantic" in options.how:
-            [similar] = self._semantic([background], options.semantic, scope)
-            add({one: [Channel("semantic", similarity=score)] for one, score in similar.items()})
-        if "bm25" in options.how:
-            scores = self._by_words(background, options.bm25, view)
-            add({one: [Channel("bm25", score=score)] for one, score in scores.items()})
-        names: list[str] = []
-        if "entity" in options.how:
-            own = {
-                *self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()
-            }
-            names, holders = self._by_entity(
-                {*own, *self.graph.entity_numbers(synonyms).values()},
-                [*similar][: options.entity_hits],
-                options,
-                view,
-            )
-            if not own:
-                notes.append(
-                    "the background contains no entity of the database: only entities of similar papers are used"
-                )
-            near = self._similarities(background, [*holders])
-            add({one: holders[one] for one in sorted(holders, key=lambda one: -near.get(one, -2.0))})
-        if "cocitation" in options.how and view.network.citations:
-            add(self._by_cocitation([*channels], options.cocited, view))
-        scores = fused(rankings, options.fusion)
-        order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
-        best = order[: options.papers]
-        # co-cited papers were found too, but may come after the last of these
-        beside = {each.cited_with: None for one in best for each in channels[one] if each.cited_with}
-        papers = self.papers([*dict.fromkeys((*best, *beside))])
-        return Inspirations(
-            papers=tuple(
-                Inspiration(papers[one], tuple(_titled(channels[one], papers)), scores[one])
-                for one in best
-                if one in papers
-            ),
-            entities=tuple(names),
-            notes=tuple(notes),
-            total=len(order),
-        )
-
-    def entities_in(self, text: str) -> dict[str, int]:
-        """The database's entities that occur in a text, with their numbers of records; nested entities count both."""
-        return self.graph.entity_counts(_phrases(text))
-
-    def papers(self, ids: Collection[str]) -> dict[str, Paper]:
-        """Papers of the corpus by id."""
-        return self.ecosystem.papers.get([*ids])
-
-    # The strategies, by number.
-
-    def _semantic(
-        self, queries: Sequence[str], k: int, scope: Scope, using: str = BACKGROUND
-    ) -> list[dict[str, float]]:
-        vectors = self.ecosystem.papers.queries.embed(queries)
-        period = {"period": scope.period} if scope.period else {}
-        where = Filter(period, {} if scope.years is None else {"year": scope.years}, scope.exclude)
-        with self._open_records() as bank:
-            answers = bank.store.query(vectors, k, where, using=using)
-        return [{one.id: one.score for one in records} for records in answers]
-
-    def _similarities(self, background: str, papers: Sequence[str]) -> dict[str, float]:
-        """The similarity of the backgrounds of these papers, where they have one."""
-        [vector] = self.ecosystem.papers.queries.embed([background])
-        with self._open_records() as bank:
-            records = bank.store.get(papers, vectors=[BACKGROUND])
-        return {one: float(row @ vector) for one, each in records.items() for row in each.vectors.values()}
-
-    def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
-        index, rows = self._word_index(view)
-        return index.nearest(query, k, view.candidates[rows])
-
-    def _word_index(self, view: _View) -> "tuple[WordIndex, Numbers]":
+    @property
+    def network(self) -> Network:
+        """The graph in memory, a snapshot from its first use after the last `put`."""
         with self._lock:
-            if self._words is None:
-                papers = self.ecosystem.papers.papers()
-                index = WordIndex.of(self.folder / "words", self.ecosystem.meta.fingerprint, papers)
-                self._words = index, view.network.numbers(index.ids)
-            return self._words
+            if self._network is None:
+                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
+            return self._network
 
-    def _by_entity(
-        self, entities: Collection[int], similar: Sequence[str], options: RetrievalConfig, view: _View
-    ) -> tuple[list[str], dict[str, list[Channel]]]:
-        import numpy as np
+    @contextmanager
+    def _open_records(self) -> Generator[Records]:
+        """The vectors for reading, locked for this block."""
+        with self._lock:
+            if self._records is None:
+                if not self._has_vectors:
+                    lost = self.graph.counts().extractions
+                    what = (
+                        "the vectors of its records are missing" if lost else "its papers have no records yet"
+                    )
+                    hint = f"manyheads corpus extract {self.ecosystem.folder}"
+                    raise CorpusError(f"{self.ecosystem.folder}: {what}", hint=hint)
+                with self._when_free(lambda: self._gate(shared=True)):
+                    bank = self._when_free(
+                        lambda: Records.open(
+                            self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True
+                        )
+                    )
+                self._records = bank
+                watch = (ref(self), ref(bank))
+                threading.Thread(
+                    target=_let_writers_in, args=watch, name="manyheads-records", daemon=True
+                ).start()
+            yield self._records
 
-        network, own = view.network, view.entities(entities)
-        beside, times = np.unique(network.entities_by_paper(network.numbers(similar)), return_counts=True)
-        similars = dict(zip(beside.tolist(), times.tolist(), strict=True))
-        rarest = self._rarest(np.union1d(own, beside), own, similars, options, view)
-        holders: dict[str, list[Channel]] = {}
-        for name, papers in rarest.items():
-            reason = Channel("entity", entity=name, papers=len(papers))
-            for paper in papers[view.candidates[papers]].tolist():
-                holders.setdefault(network.ids[paper], []).append(reason)
-        weights = {one: sum(1 / (each.papers or 1) for each in some) for one, some in holders.items()}
-        return [*rarest], {one: holders[one] for one in sorted(holders, key=lambda one: (-weights[one], one))}
+    def _writable(self) -> Records:
+        make = Records.open if self._has_vectors else Records.create
+        return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
 
-    def _rarest(
-        self,
-        entities: "Numbers",
-        own: "Numbers",
-        beside: Mapping[int, int],
-        options: RetrievalConfig,
-        view: _View,
-    ) -> "dict[str, Numbers]":
-        """The entities and neighbours to keep with their visible papers, rarest first; ties: the background's own, then those of
-        the most similar papers, then by name. The last one kept is the one whose papers reach the limit."""
-        import numpy as np
+    def _gate(self, *, shared: bool) -> FileLock:
+        """The lock of writers, which readers take briefly on opening."""
+        busy = f"{self.folder} is in use by another process, which writes records"
+        return lock_file(self.folder / WRITING, busy, "copy the corpus to a writable folder", shared=shared)
 
-        others = view.recorded.copy()
-        others[entities] = False
-        near = view.network.near(entities, options.together, view.visible, others)
-        # removed from the graph meanwhile: no name
-        names = self.graph.entity_names([*entities[view.recorded[entities]].tolist(), *near.tolist()])
-        index, rows = self._word_index(view)
-        papers, mine = dict[int, "Numbers"](), {*own.tolist()}
-        for one, name in names.items():  # linked to every paper in which it appears (SciPIP, §3.1)
-            some = np.union1d(view.network.holding(one), rows[index.having(name)])
-            papers[one] = some[view.visible[some]]
-        # an entity of the background leads to its paper even if that is the only one with it
-        ranking = sorted(
-            (one for one in names if one in mine or len(papers[one]) >= options.held),
-            key=lambda one: (len(papers[one]), one not in mine, -beside.get(one, 0), fold(names[one])),
-        )
-        rarest: dict[str, Numbers] = {}
-        found = np.zeros_like(view.candidates)
-        for one in ranking[: options.rarest]:
-            if np.count_nonzero(found & view.candidates) >= options.entity_papers:
-                break
-            rarest[names[one]] = papers[one]
-            found[papers[one]] = True
-        return rarest
+    def let_writers_in(self, bank: Records) -> bool:
+        """Close the vectors if a writer waits; False once they are closed."""
+        try:
+            self._gate(shared=True).release()
+        except CorpusError:
+            with self._lock:
+                if self._records is bank:
+                    self._free_vectors()
+                    self._network = None  # reload after a change
+        return self._records is bank
 
-    def _by_cocitation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
-        network = view.network
-        together = network.cited_with(network.numbers(found), count, view.visible, view.candidates)
-        rows = sorted(
-            zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
-        )
-        reasons: dict[str, list[Channel]] = {}
-        sums: Counter[str] = Counter()
-        for paper, other, times in rows:
-            one = network.ids[other]
-            sums[one] += times
-            some = reasons.setdefault(one, [])
-            if len(some) < MOST_REASONS:
-                some.append(Channel("cocitation", cited_with=network.ids[paper], times=times))
-        return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
+    def _when_free(self, make: Callable[[], T]) -> T:
+        """Open the vectors, with retries while another process briefly uses them."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return make()
+            except CorpusError as error:
+                if not isinstance(error.__cause__, LockedError):
+                    error.hint = (
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} recreates it, "
+                        "without a model"
+                    )
+                    raise
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
 
-    def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
-        if view.unrecorded:
-            yield (
-                f"{view.unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations, BM25 and entities of others can find them; "
-                f"manyheads corpus extract {self.ecosystem.folder} creates them"
-            )
-        if len(self._recipes) > 1:
-            made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
-            yield f"records come from {len(self._recipes)} recipes, all are used: {made}"
-        if "cocitation" in options.how and not view.network.citations:
-            citing = self.graph.counts().citing
-            yield (
-                f"co-citation is off: {citing:,} papers have references, but none of them is in this corpus"
-                if citing
-                else "co-citation is off: the papers of this corpus have no references"
-            )
-        elif {*options.how} == {"cocitation"}:
-            yield "co-citation needs papers from another strategy: add one, such as semantic"
-        if rest := unread(self.ecosystem.embedder, [background])[0]:
-            yield f"the background exceeds the embedding model's limit by {rest:,} tokens: it is embedded in parts"
-        words = _WORD.findall(background.lower())
-        least, share = _FOREIGN
-        if len(words) >= least and sum(word in STOP_WORDS for word in words) < share * len(words):
-            yield "the background does not look English; a model and records of English papers may find little for it"
+    @property
+    def _has_vectors(self) -> bool:
+        return (self.folder / VECTORS / META).is_file()
 
-    # Helpers.
-
-    def _view(self, scope: Scope) -> _View:
-        network, last = self.network, self._last_view
-        if last and last[0] == scope and last[1].network is network:
-            return last[1]
-        bound = self.ecosystem.meta.options.bound
-        visible = network.mask(
-            before=bound if scope.period == "past" else None,
-            since=bound if scope.period == "contemporary" else None,
-        )
-        visible[network.numbers(scope.exclude)] = False
-        candidates = visible
-        if scope.years is not None:
-            since, before = scope.years
-            if before is not None:
-                visible &= network.mask(before)
-            candidates = visible & network.mask(since=since)
-        view = _View(network, visible, candidates)
-        self._last_view = scope, view
-        return view
+    def _free_vectors(self) -> None:
+        if self._records is not None:
+            self._records.close()
+            self._records = None
 
 
-def _phrases(text: str) -> list[str]:
-    """Possible entities in a text."""
-    words = _WORD.findall(text)
-    every = {
-        " ".join(words[start : start + length])
-        for length in range(1, _PHRASE + 1)
-        for start in range(len(words) - length + 1)
-    }
-    return sorted(every)
+def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
+    """Check for writers until the vectors are closed."""
+    while True:
+        time.sleep(LOOK)
+        owner, vectors = book(), bank()
+        if owner is None or vectors is None or not owner.let_writers_in(vectors):
+            return
+        del owner, vectors
 
 
-def _titled(channels: Iterable[Channel], papers: Mapping[str, Paper]) -> Generator[Channel]:
-    """Reasons with the titles of their papers."""
-    for one in channels:
-        paper = papers.get(one.cited_with) if one.cited_with else None
-        yield one._replace(title=paper.title) if paper else one
+def records_in_short(folder: Path, name: str) -> str:
+    """Number and makers of a corpus's records, in words; `name` is the user's name for it. Raises `CorpusError`."""
+    with Graph(folder / GRAPH) as graph:
+        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    by: Counter[str] = Counter()
+    for recipe, number in recipes.items():
+        by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
+    if not by:
+        return f"no records yet: created by rules at first use, or by a model with manyheads corpus extract {name} --model …"
+    made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
+    rest = counts.papers - counts.extractions
+    return made + (
+        f", {count(rest, 'paper')} without one, to be created by rules at first use" if rest > 0 else ""
+    )
+
+
+def _recipes(graph: Graph) -> dict[str, int]:
+    """Records by maker and recipe, most common first."""
+    makers = graph.makers()
+    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

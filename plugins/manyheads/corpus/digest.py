@@ -12,11 +12,11 @@ from weakref import WeakSet
 
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
-from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.database import Source
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
-from manyheads.corpus.extracted import Source
 from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
-from manyheads.corpus.phrases import WORDS, Phrases, stems
+from manyheads.corpus.phrases import WORDS, KeyPhrases, stems
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import lock_file
 
 RECIPE = "2"
@@ -56,7 +56,7 @@ _IS = _words("is are")
 _PROBLEM, _METHOD, _RESULT = WORDS["problem"], WORDS["method"], WORDS["result"]
 
 
-class Reading(NamedTuple):
+class PaperTexts(NamedTuple):
     """The texts of a paper."""
 
     paper: Paper
@@ -158,7 +158,7 @@ def _cut(sentence: str) -> str:
     return f"{kept[: kept.rfind(' ', MOST_LETTERS // 2)].rstrip()} …"
 
 
-def extract(readings: Iterable[Reading], phrases: Phrases) -> Iterator[Extraction]:
+def extract(readings: Iterable[PaperTexts], phrases: KeyPhrases) -> Iterator[Extraction]:
     """A record for each paper, from its abstract, else from the introduction, else from the title."""
     for reading in readings:
         paper = reading.paper
@@ -187,12 +187,12 @@ LOCK = "records.lock"
 """Lock file in a corpus's folder for adding records to its database."""
 
 
-def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[Reading]:
+def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[PaperTexts]:
     """The texts of papers, by id and in order; a few hundred are in memory at once."""
     for start in range(0, len(papers), CHUNK):
         chunk = papers[start : start + CHUNK]
         known, texts = database.papers(chunk), database.graph.texts(chunk)
-        yield from (Reading(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
+        yield from (PaperTexts(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
 
 
 def extract_papers(
@@ -208,7 +208,9 @@ def extract_papers(
     """
     bank, done = database.ecosystem.papers, 0
     every = max(1, bank.count() // SAMPLE)
-    phrases = Phrases.of(f"{one.title}. {one.abstract}" for one in islice(bank.papers(), None, None, every))
+    phrases = KeyPhrases.of(
+        f"{one.title}. {one.abstract}" for one in islice(bank.papers(), None, None, every)
+    )
 
     def more(count: int) -> None:
         nonlocal done

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
@@ -38,8 +37,8 @@ from manyheads.corpus.vectors import (
     Filter,
     Payload,
     QueryEmbedder,
-    Record,
     Schema,
+    StoredRecord,
     VectorStore,
 )
 
@@ -53,20 +52,11 @@ PAPERS = "papers"
 CHUNK = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An entry of a collection: `text` is embedded, `payload` (JSON values) is stored and used by filters."""
-
-    id: str
-    text: str
-    payload: Payload
-
-
 class Collection(Closing):
     """One named collection: in a folder (the default engine), at a Qdrant server's URL, or in `:memory:`.
 
         authors = Collection.create("my-bank", embedder, name="authors")
-        authors.put(Item(one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
+        authors.put((one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
         [found] = await authors.find(["robust retrieval"], k=5)
 
     Raises EmbeddingError if the embedder is not the model of the existing vectors.
@@ -121,22 +111,22 @@ class Collection(Closing):
 
     def put(
         self,
-        items: Iterable[Item],
+        items: Iterable[tuple[str, str, Payload]],
         vectors: "Vectors | None" = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Embed and store items, replacing those with the same id; returns their number.
 
         Args:
+            items: id, text to embed, and payload (JSON values) for filters.
             vectors: (n, dim) for the n items in order, instead of embedding them.
             progress: receives the number of newly stored items, after each chunk of 256.
         """
         stream, done = iter(items), 0
         while chunk := list(itertools.islice(stream, CHUNK)):
-            rows = None if vectors is None else vectors[done : done + len(chunk)]
-            if rows is None:
-                rows = self.embedder.embed([item.text for item in chunk])
-            self.store.upsert([item.id for item in chunk], rows, [item.payload for item in chunk])
+            ids, texts, payloads = zip(*chunk, strict=True)
+            rows = self.embedder.embed(texts) if vectors is None else vectors[done : done + len(chunk)]
+            self.store.upsert(ids, rows, payloads)
             done += len(chunk)
             if progress is not None:
                 progress(len(chunk))
@@ -146,10 +136,10 @@ class Collection(Closing):
 
     async def find(
         self, queries: Sequence[str], k: int = 5, where: Filter = EVERYTHING
-    ) -> list[list[Record]]:
+    ) -> list[list[StoredRecord]]:
         """The k most similar items for each query, best first, off the event loop: one embedding, one look-up."""
 
-        def look_up() -> list[list[Record]]:
+        def look_up() -> list[list[StoredRecord]]:
             return self.store.query(self.queries.embed(queries), k, where)
 
         return await asyncio.to_thread(look_up) if queries else []
@@ -199,7 +189,7 @@ class KnowledgeBank(Collection):
         """Embed and store papers as in `put`; the `period` is stored with them, for `where={"period": "past"}`."""
         also = {} if period is None else {"period": period}
         items = (
-            Item(one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
+            (one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
             for one in papers
         )
         return self.put(items, vectors, progress)
@@ -235,7 +225,7 @@ def paper_text(paper: Paper) -> str:
     return paper.abstract.strip() or paper.title
 
 
-def _paper(record: Record) -> Paper:
+def _paper(record: StoredRecord) -> Paper:
     return Paper.model_validate({key: value for key, value in record.payload.items() if key in STORED})
 
 

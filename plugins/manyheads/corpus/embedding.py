@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 def load_embedder(choice: str = "auto") -> Embedder:
     """Find an embedding model; it is loaded at its first use.
 
+    Example:
+        >>> len(load_embedder("lexical").embed(["Owls that plan", "Bats that learn"]))
+        2
+
+
     Args:
         choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` for the faster model made from it, `lexical` for word hashing
             without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.

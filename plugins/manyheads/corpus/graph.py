@@ -70,8 +70,7 @@ GRAPH = "graph.sqlite"
 GRAPH_FILES = (GRAPH, f"{GRAPH}-wal", f"{GRAPH}-shm")
 """With SQLite's files beside it. No checksums, as records are added after a build."""
 _SCHEMA = (
-    # `held` is 0 for a cited paper that is not in the corpus (yet); `cites` is NULL while the paper's references are
-    # unknown.
+    # `cites` is NULL while the paper's references are unknown; `held` is 1.
     "CREATE TABLE IF NOT EXISTS paper (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, year INTEGER,"
     " held INTEGER NOT NULL, cites INTEGER)",
     "CREATE TABLE IF NOT EXISTS text (paper INTEGER PRIMARY KEY, introduction TEXT NOT NULL, method TEXT NOT NULL)",
@@ -92,16 +91,16 @@ _SCHEMA = (
     " DELETE FROM entity WHERE number = old.entity AND papers = 0; END",
 )
 _COUNTS = (
-    "SELECT (SELECT COUNT(*) FROM paper WHERE held), (SELECT COUNT(*) FROM text),"
-    " (SELECT COUNT(*) FROM paper WHERE held AND cites IS NOT NULL),"
-    " (SELECT COUNT(*) FROM cites JOIN paper ON number = cited WHERE held),"
+    "SELECT (SELECT COUNT(*) FROM paper), (SELECT COUNT(*) FROM text),"
+    " (SELECT COUNT(*) FROM paper WHERE cites IS NOT NULL),"
+    " (SELECT COUNT(*) FROM cites),"
     " (SELECT COUNT(*) FROM extraction), (SELECT COUNT(*) FROM entity)"
 )
 _GIVEN = "(SELECT value FROM json_each(?))"
 
 
 class Text(NamedTuple):
-    """Parts of a paper's full text for extraction."""
+    """Parts of a paper's full text for extraction. A corpus's fingerprint is made of the names here and in `Citations`."""
 
     introduction: str
     method: str
@@ -114,7 +113,7 @@ class Citations(NamedTuple):
     core: tuple[str, ...] = ()
 
 
-class Counts(NamedTuple):
+class GraphCounts(NamedTuple):
     """Size of a graph."""
 
     papers: int
@@ -133,8 +132,7 @@ class Graph(Closing):
     Co-citations are counted on demand: as a stored table of pairs, a survey of 300 references would alone write 90,000 rows,
     and citations of later papers could not be excluded.
 
-    Papers have their ids in the corpus. Entities ignore case, spaces and punctuation. The graph does not depend on the order
-    or batches of additions.
+    Papers have their ids in the corpus. Entities ignore case, spaces and punctuation.
 
     Each call raises `CorpusError` if the file cannot be read or written.
     """
@@ -155,18 +153,14 @@ class Graph(Closing):
 
     def add_papers(self, papers: Iterable[tuple[str, int | None]]) -> None:
         """Add ids with their years; existing ones stay unchanged."""
-        self._db.change_all(
-            "INSERT INTO paper (id, year, held) VALUES (?, ?, 1)"
-            " ON CONFLICT (id) DO UPDATE SET year = excluded.year, held = 1 WHERE NOT held",
-            papers,
-        )
+        self._db.change_all("INSERT OR IGNORE INTO paper (id, year, held) VALUES (?, ?, 1)", papers)
 
     def add_texts(self, texts: Mapping[str, Text]) -> None:
         """Add introduction and method of existing papers; ignores unknown papers."""
         rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
         self._db.change_all(
             "INSERT OR REPLACE INTO text (introduction, method, paper)"
-            " SELECT ?, ?, number FROM paper WHERE id = ? AND held",
+            " SELECT ?, ?, number FROM paper WHERE id = ?",
             rows,
         )
 
@@ -179,24 +173,17 @@ class Graph(Closing):
         return {paper: Text(*parts) for paper, *parts in rows}
 
     def add_citations(self, citations: Mapping[str, Citations]) -> None:
-        """Add citations between papers of the corpus. Papers with known citations stay unchanged.
+        """Add citations between papers of the corpus; ignores others. Papers with known citations stay unchanged.
 
         Two papers are co-cited once by each paper that cites both; if a paper's citations in introduction and method are known,
-        only these count (SciPIP, §3.1: core references). A paper does not cite itself. A cited paper may be added to the corpus
-        later.
+        only these count (SciPIP, §3.1: core references). A paper does not cite itself.
         """
-        cited = {one for each in citations.values() for one in (*each.all, *each.core)}
-        citing = self._numbers(citations, "held AND cites IS NULL")
-        numbers = self._numbers(cited)
-        if outside := cited - numbers.keys():
-            self._db.change_all(
-                "INSERT INTO paper (id, held) VALUES (?, 0)", ((one,) for one in sorted(outside))
-            )
-            numbers |= self._numbers(outside)
+        numbers = self._numbers({one for each in citations.values() for one in (*each.all, *each.core)})
         edges, counts = list[tuple[int, ...]](), list[tuple[int, int]]()
-        for paper, one in citing.items():
-            core = {numbers[other] for other in citations[paper].core} - {one}
-            every = core | ({numbers[other] for other in citations[paper].all} - {one})
+        for paper, one in self._numbers(citations, "cites IS NULL").items():
+            core, every = ({numbers[other] for other in some if other in numbers} - {one}
+                           for some in (citations[paper].core, citations[paper].all))  # fmt: skip
+            every |= core
             edges += ((one, other, other in core, other in (core or every)) for other in sorted(every))
             counts.append((len(every), one))
         self._db.change_in_turn(
@@ -210,7 +197,7 @@ class Graph(Closing):
         every: dict[str, list[tuple[str, int]]] = {paper: [] for (paper,) in known}
         rows = self._rows(
             "SELECT one.id, other.id, core FROM paper one JOIN cites ON citing = one.number"
-            f" JOIN paper other ON other.number = cited WHERE other.held AND one.id IN {_GIVEN} ORDER BY other.id",
+            f" JOIN paper other ON other.number = cited WHERE one.id IN {_GIVEN} ORDER BY other.id",
             papers,
         )
         for paper, other, core in rows:
@@ -223,17 +210,9 @@ class Graph(Closing):
     # Records.
 
     def add_extractions(self, extractions: Iterable[Extraction]) -> None:
-        """Store records, replacing earlier ones of the same papers, and update the entities' counts.
-
-        Raises:
-            CorpusError: a paper is not in the corpus; nothing is stored.
-        """
+        """Store records of papers of the corpus, replacing earlier ones of the same papers, and update the entities' counts."""
         records = {one.paper: one for one in extractions}
-        numbers = self._numbers(records, "held")
-        if unknown := sorted(records.keys() - numbers.keys()):
-            raise CorpusError(
-                f"{self.path}: no paper {unknown[0]!r}", hint="extract papers of this corpus only"
-            )
+        numbers = self._numbers(records)
         names = {
             paper: {key: name for name in reversed(one.entities) if (key := fold(name))}
             for paper, one in records.items()
@@ -263,22 +242,17 @@ class Graph(Closing):
 
     def missing(self, recipe: str | None = None) -> list[str]:
         """Ids of papers without a record of this recipe, or without any record, in the order of papers."""
-        same = "" if recipe is None else " AND recipe = ?"
-        values = () if recipe is None else (recipe,)
         rows = self._db.rows(
-            "SELECT id FROM paper WHERE held AND NOT EXISTS"
-            f" (SELECT 1 FROM extraction WHERE paper = number{same}) ORDER BY number",
-            *values,
+            "SELECT id FROM paper WHERE NOT EXISTS (SELECT 1 FROM extraction"
+            " WHERE paper = number AND recipe = COALESCE(?, recipe)) ORDER BY number",
+            recipe,
         )
         return [paper for (paper,) in rows]
 
     def recipes(self) -> dict[str, int]:
         """Recipes with their numbers of records, most common first."""
-        return dict(
-            self._db.rows(
-                "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
-            )
-        )
+        sql = "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
+        return dict(self._db.rows(sql))
 
     def makers(self) -> dict[str, str]:
         """The maker of each recipe's records."""
@@ -288,9 +262,9 @@ class Graph(Closing):
         )
         return dict(rows)
 
-    def counts(self) -> Counts:
+    def counts(self) -> GraphCounts:
         """Size of the graph."""
-        return Counts(*self._db.rows(_COUNTS)[0])
+        return GraphCounts(*self._db.rows(_COUNTS)[0])
 
     # Entities.
 
@@ -331,13 +305,13 @@ class Graph(Closing):
         return self._db.rows(sql, json.dumps([*given]))
 
 
-def verified_counts(path: Path) -> Counts:
+def verified_counts(path: Path) -> GraphCounts:
     """Size of a graph's file, after reading every page, read-only. Raises `CorpusError` if it is damaged."""
     try:
         with reading(path) as database:
             [[told]] = database.execute("PRAGMA integrity_check(1)").fetchall()
             if told == "ok":
-                return Counts(*database.execute(_COUNTS).fetchone())
+                return GraphCounts(*database.execute(_COUNTS).fetchone())
     except sqlite3.Error as wrong:
         told = str(wrong)
     raise damaged(path, told)
@@ -347,7 +321,7 @@ def verified_counts(path: Path) -> Counts:
 # The names of entities stay in the file.
 
 
-_PAPERS = "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper"
+_PAPERS = "SELECT number, year, number IN (SELECT paper FROM extraction) FROM paper"
 CITATIONS = "SELECT citing, cited FROM cites WHERE counts ORDER BY citing, cited"
 _MENTIONS = "SELECT paper, entity FROM mention ORDER BY paper, entity"
 
@@ -361,18 +335,15 @@ class Network:
     def __init__(self, graph: Graph) -> None:
         import numpy as np
 
-        papers = _rows(graph.each(_PAPERS), 4)
-        ids = dict(graph.each("SELECT number, id FROM paper"))
-        self.size = int(papers[:, 0].max(initial=0)) + 1
+        numbers, years, recorded = _rows(graph.each(_PAPERS), 3).T
+        self.ids = dict[int, str](graph.each("SELECT number, id FROM paper"))
+        self._numbers = {one: number for number, one in self.ids.items()}
+        self.size = int(numbers.max(initial=0)) + 1
         self.years = np.full(self.size, -1, dtype=np.int32)
-        self.in_corpus = np.zeros(self.size, dtype=bool)
-        self.has_record = np.zeros(self.size, dtype=bool)
-        self.years[papers[:, 0]] = papers[:, 1]
-        self.in_corpus[papers[:, 0]], self.has_record[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
-        self.ids = [ids.get(number, "") for number in range(self.size)]
-        self._numbers = {ids[number]: number for number in np.flatnonzero(self.in_corpus).tolist()}
+        self.in_corpus, self.has_record = np.zeros((2, self.size), dtype=bool)
+        self.years[numbers], self.in_corpus[numbers], self.has_record[numbers] = years, True, recorded > 0
         cites, mentions = _rows(graph.each(CITATIONS), 2), _rows(graph.each(_MENTIONS), 2)
-        self.citations = int(self.in_corpus[cites].all(axis=1).sum())
+        self.citations = len(cites)
         self._cites, self._cited = _matrices(cites, self.size, self.size)
         self.entities = int(mentions[:, 1].max(initial=0)) + 1
         self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
@@ -400,7 +371,9 @@ class Network:
         corpus (SciPIP, §3.2.1, Eq. 4). A row each: paper, other, number of papers that cite both."""
         import numpy as np
 
-        together = _masked(self._cited[papers], visible) @ self._cites
+        citing = self._cited[papers]
+        citing.data = citing.data * visible[citing.indices]
+        together = citing @ self._cites
         rows = np.repeat(np.arange(len(papers)), np.diff(together.indptr))
         others: Any = together.indices.astype(np.int64)
         keep = candidates[others] & (together.data > 0) & (others != papers[rows])
@@ -472,9 +445,3 @@ def _columns(matrix: Any, rows: "Numbers") -> "tuple[Numbers, Numbers]":
     places = np.repeat(np.arange(len(rows)), lengths)
     steps = np.arange(len(places)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     return places, matrix.indices[steps].astype(np.int64)
-
-
-def _masked(rows: Any, mask: "Mask") -> Any:
-    """Sparse rows, with zeros in columns outside the mask."""
-    rows.data = rows.data * mask[rows.indices]
-    return rows

@@ -102,9 +102,6 @@ META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json",
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"
-INDEX_FROM = 100_000
-"""Papers from which a corpus has an index. There an exact search takes some 10 ms, one by the index 1 ms; building it takes 0.4 ms of
-processor time for each paper, 1 % of the embedding."""
 NO_SCIENTISTS = "its past papers have no authors"
 """Why a corpus has no scientists."""
 TOLD_FIELDS = 8

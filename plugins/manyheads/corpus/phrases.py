@@ -163,7 +163,7 @@ LEAST_VERB = 3
 """Minimum times that a corpus's sample uses a word as a verb."""
 
 
-class Phrases:
+class KeyPhrases:
     """Number of a corpus's papers with each phrase, and from that a paper's key phrases.
 
     A phrase is two to five words within a run of words without function words and verbs, of abstracts or of the corpus

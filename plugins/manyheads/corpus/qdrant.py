@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,27 +18,20 @@ from manyheads.corpus.vectors import (
     MEMORY,
     Filter,
     Payload,
-    Record,
     Schema,
     VectorStore,
     filter_of,
     lock_folder,
-    point_id,
-    record_of,
 )
 
 if TYPE_CHECKING:
     import qdrant_edge
     from qdrant_client import QdrantClient
 
-    from manyheads.corpus.matrix import Matrix
-    from manyheads.corpus.vectors import Vectors
 
 META = "meta.json"
 PAGE = 1000
 ROOM = 128 * 2**20
-SEARCHED = 256
-"""Candidates of a search by an index: recall 0.99 of the eight nearest of 300,000 papers in 1.5 ms; 128 gives 0.97."""
 
 
 class EdgeStore(VectorStore):
@@ -55,8 +47,6 @@ class EdgeStore(VectorStore):
         super().__init__(schema)
         self._folder, self._shard, self._lock = folder, shard, lock
         self._open, self._changed = True, False
-        self.matrix: Matrix | None = None
-        """For exact searches, in a large bank that is opened for reading."""
 
     @classmethod
     def create(cls, folder: Path, schema: Schema) -> "EdgeStore":
@@ -72,12 +62,7 @@ class EdgeStore(VectorStore):
             _check_room(folder)
             # with several vectors per record, most are seldom read: their pages are loaded on demand
             lazily = True if schema.names else None
-            vectors = edge.EdgeVectorParams(
-                size=schema.dim,
-                distance=edge.Distance.Cosine,
-                on_disk=lazily,
-                hnsw_config=edge.HnswIndexConfig(m=8, ef_construct=64, full_scan_threshold=1000),
-            )
+            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine, on_disk=lazily)
             named = dict.fromkeys(schema.names, vectors)
             config = edge.EdgeConfig(vectors=named or vectors, wal_enabled=False)
             with _engine_errors(folder):
@@ -101,8 +86,6 @@ class EdgeStore(VectorStore):
         """An existing store; raises CorpusError if it does not exist or another process is writing to it."""
         import qdrant_edge as edge
 
-        from manyheads.corpus.matrix import FOLDER, Matrix
-
         try:
             meta: Any = json.loads((folder / META).read_text(encoding="utf-8"))
             names = tuple(map(str, meta.get("names", ())))
@@ -117,18 +100,14 @@ class EdgeStore(VectorStore):
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
         try:
-            if not read_only:  # checksums and matrix do not cover new records
+            if not read_only:  # checksums do not cover new records
                 (folder.parent / CHECKSUMS).unlink(missing_ok=True)
-                shutil.rmtree(folder / FOLDER, ignore_errors=True)
-            matrix = Matrix.open(folder)
             with _engine_errors(folder), loading(folder):
                 shard = edge.EdgeShard.load(str(folder / "shard"))
         except BaseException:
             lock.release()
             raise
-        store = cls(schema, folder, shard, lock)
-        store.matrix = matrix
-        return store
+        return cls(schema, folder, shard, lock)
 
     def close(self) -> None:
         """Release the store for other processes; may be called twice."""
@@ -139,30 +118,6 @@ class EdgeStore(VectorStore):
                     self._write_meta()
                 self._shard.close()
             self._lock.release()
-
-    def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
-    ) -> list[list[Record]]:
-        """See `VectorStore.query`; an exact search by the matrix, if there is one that knows the filter's fields."""
-        if self.matrix is None or not exact or using or not self.matrix.selects(where):
-            return super().query(vectors, k, where, exact=exact, using=using)
-        self._check(vectors)
-        best = self.matrix.nearest(vectors, k, where)
-        points = [*dict.fromkeys(point for scores in best for point in scores)]
-        with self._errors():
-            records = {
-                point_id(record.id): record for record in map(record_of, self._retrieve(points, False))
-            }
-        ranked = (
-            [replace(records[point], score=max(-1.0, min(1.0, score))) for point, score in scores.items()]
-            for scores in best
-        )
-        return [sorted(some, key=lambda one: (-one.score, one.id))[:k] for some in ranked]
-
-    def build_index(self) -> None:
-        """Build the index (HNSW) for approximate searches: some 17 s of processor time for 29,000 records."""
-        with self._errors():
-            self._shard.optimize()
 
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
         import qdrant_edge as edge
@@ -181,7 +136,7 @@ class EdgeStore(VectorStore):
         return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
     def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+        self, vectors: list[Any], k: int, where: Filter, using: str | None
     ) -> Iterable[Iterable[Any]]:
         import qdrant_edge as edge
 
@@ -191,7 +146,7 @@ class EdgeStore(VectorStore):
                 query=edge.Query.Nearest(one, using),
                 filter=_edge_filter(where),
                 with_payload=True,
-                params=edge.SearchParams(exact=exact, hnsw_ef=None if exact else SEARCHED),
+                params=edge.SearchParams(exact=True),
             )
             for one in vectors
         ]
@@ -326,12 +281,12 @@ class ClientStore(VectorStore):
         return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
 
     def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+        self, vectors: list[Any], k: int, where: Filter, using: str | None
     ) -> Iterable[Iterable[Any]]:
         from qdrant_client import models
 
         # in memory every search is exact, and asking for it draws a warning
-        params = None if self._address == MEMORY else models.SearchParams(exact=exact)
+        params = None if self._address == MEMORY else models.SearchParams(exact=True)
         condition = _client_filter(where)
         requests = [
             models.QueryRequest(

@@ -34,7 +34,7 @@ from pydantic import (
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import opened
 from manyheads.base.text import has_markup, plain_text
-from manyheads.documents.section_kinds import Core, Section, core_of
+from manyheads.documents.sections import Core, Division, core_of
 
 # Text files: plain, gzip, or inside a zip, with clear errors.
 
@@ -518,7 +518,8 @@ class _FullText(BaseModel):
                 if text:
                     yield text
 
-        return core_of([Section(one.title, one.text, [*cites(one.citations)]) for one in self.sections])
+        parts = [Division(one.title, text=one.text) for one in self.sections]
+        return core_of(parts, [cites(one.citations) for one in self.sections])
 
 
 def _paper(line: str) -> RawPaper:

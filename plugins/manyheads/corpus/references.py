@@ -45,7 +45,7 @@ def later(year: int | None, than: int | None) -> bool:
     return year is not None and than is not None and year > than + LATER
 
 
-class Words:
+class FoldedWords:
     """A text's words, folded."""
 
     def __init__(self, text: str) -> None:
@@ -84,7 +84,7 @@ class Index:
         """Add a source's paper, unless the id exists; of equal titles, the first is used."""
         if (own := hash((source, paper.id))) in self._ids:
             return False
-        number, title = len(self._keys), Words(paper.title)
+        number, title = len(self._keys), FoldedWords(paper.title)
         self._ids[own] = number
         if (name := _name(paper.id)) is not None:
             self._names.setdefault(name, number)
@@ -110,7 +110,7 @@ class Index:
             number = self.meant(source, reference, paper.year)
             if number is not None and not later(self._years[number], paper.year):
                 papers.setdefault(self._keys[number], number)
-        papers.pop(Words(paper.title).key(), None)
+        papers.pop(FoldedWords(paper.title).key(), None)
         return [*papers.values()]
 
     def meant_by(self, source: int, references: Iterable[str], year: int) -> list[int]:
@@ -125,9 +125,9 @@ class Index:
         if number is None:
             names = (self._names.get(name) for name in _names_in(reference))
             number = next((one for one in names if one is not None), None)
-        return self._titled(Words(reference), year) if number is None else number
+        return self._titled(FoldedWords(reference), year) if number is None else number
 
-    def _titled(self, entry: Words, year: int) -> int | None:
+    def _titled(self, entry: FoldedWords, year: int) -> int | None:
         """The paper with the longest title in an entry, of those old enough to be cited."""
         best: tuple[int, int] | None = None
         for start in range(len(entry) - FEWEST + 1):

@@ -1,214 +1,410 @@
-"""Retrieval for a background: papers with the reasons for each, search by words, clusters of similar papers (SciPIP, §3.2)."""
+"""Retrieval: papers of a corpus that may help with a background, found by meaning, by entities and by co-citation, each with its
+reasons; clusters of similar papers (SciPIP, §3.2).
 
-import json
-import logging
-from collections.abc import Iterable, Sequence
+with Ecosystem.open(Path("corpora/mine")) as ecosystem:
+    database = LiteratureDatabase.of(ecosystem)
+    database.put(extractions)
+    found = await database.retrieve("Grasping of unknown objects is …", RetrievalConfig(papers=20))
+    print([(one.paper.title, [channel.reason for channel in one.channels]) for one in found.papers])
+"""
+
+import asyncio
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manyheads.base.files import folder_beside, unwritable
-from manyheads.base.papers import Paper
+from manyheads.base.errors import CorpusError
+from manyheads.base.papers import Hit, Paper, Period, fold
 from manyheads.config import How, RetrievalConfig
-from manyheads.corpus.phrases import stems
+from manyheads.corpus.database import BACKGROUND, IDEAS, RECORDS, SUMMARY, RecordBook, Records
+from manyheads.corpus.ecosystem import Ecosystem, Years
+from manyheads.corpus.graph import Network
+from manyheads.corpus.inspirations import Channel, Inspiration, Inspirations, fused
+from manyheads.corpus.phrases import STOP_WORDS
+from manyheads.corpus.vectors import Filter, unit_rows, unread
+from manyheads.corpus.words import WordIndex
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from manyheads.corpus.graph import Mask, Numbers
+
     Rows = NDArray[np.floating[Any]]
 
 
-__all__ = ["Channel", "How", "Inspiration", "Inspirations", "RetrievalConfig", "fused"]
+__all__ = [
+    "How",
+    "Inspiration",
+    "Inspirations",
+    "LiteratureDatabase",
+    "RetrievalConfig",
+    "Scope",
+    "clusters",
+    "fused",
+]
+
+MOST_REASONS = 5
+"""Maximum reasons shown per paper and channel, strongest first."""
+MOST_COMPARED = 4000
+"""Maximum papers to cluster: 64 MB of similarities. Later papers form clusters of their own."""
+_ROUNDING = 1e-6
+_WORD = re.compile(r"[^\W_]+")
+_PHRASE = 5
+"""Maximum words of a background's phrase that is looked up as an entity."""
+_FOREIGN = (20, 0.12)
+"""Minimum words, and minimum share of English stop words, for a text to count as English: English texts have a third and
+more."""
 
 
-class Channel(NamedTuple):
-    """One reason why a paper was found."""
+@dataclass(frozen=True)
+class Scope:
+    """Which papers may be found.
 
-    how: How
-    similarity: float | None = None
-    """`semantic`: cosine similarity of the backgrounds."""
-    entity: str | None = None
-    """`entity`: the shared entity."""
-    papers: int | None = None
-    """Number of papers with that entity."""
-    cited_with: str | None = None
-    """`cocitation`: the id of a paper found before, co-cited with it."""
-    title: str | None = None
-    """That paper's title."""
-    times: int | None = None
-    """Number of papers that cite both."""
-    score: float | None = None
-    """`bm25`: its score."""
+    Papers outside the period, from the second year on, or excluded are treated as absent: their citations and entities do not
+    count either, so that no later paper influences which earlier ones are related.
 
-    @property
-    def reason(self) -> str:
-        """The reason in words."""
-        match self.how:
-            case "semantic":
-                return f"background similar: {self.similarity:.2f}"
-            case "entity":
-                others = "1 paper" if self.papers == 1 else f"{self.papers} papers"
-                return f"has the entity “{self.entity}” ({others} with it)"
-            case "cocitation":
-                return f"cited {self.times}× together with “{self.title or self.cited_with}”"
-            case "bm25":
-                return f"words in common: {self.score:.1f}"
-
-
-class Inspiration(NamedTuple):
-    """A retrieved paper."""
-
-    paper: Paper
-    channels: tuple[Channel, ...]
-    """All reasons: each entity, each co-cited paper."""
-    score: float
-    """Score of reciprocal rank fusion: Σ 1 / (fusion + rank) over the channels."""
-
-    @property
-    def similarity(self) -> float | None:
-        """Similarity of the backgrounds, if found by it."""
-        return next((one.similarity for one in self.channels if one.how == "semantic"), None)
-
-    @property
-    def how(self) -> tuple[How, ...]:
-        """The channels' names, without duplicates."""
-        return tuple(dict.fromkeys(one.how for one in self.channels))
-
-
-class Inspirations(NamedTuple):
-    """The result of a retrieval.
-
-    Papers are ordered by reciprocal rank fusion of the channels, so that those found by several come first; ties by similarity,
-    then by id. Within a channel, papers are ranked by similarity (`semantic` and, as in the authors' code, `entity`; ties there
-    by the sum of 1 / papers over their entities), by the number of co-citations with the papers found (`cocitation`), by score
-    (`bm25`).
+    Args:
+        years: from the first year to before the second.
+        period: None for all papers.
+        exclude: ids.
     """
 
-    papers: tuple[Inspiration, ...]
-    entities: tuple[str, ...]
-    """The entities used, rarest first."""
-    notes: tuple[str, ...]
-    """Warnings: a channel that is off, papers without records, a background in parts."""
-    total: int
-    """Number of papers found, before `papers` cut them."""
-
-    def by_channel(self) -> dict[How, int]:
-        """Number of the papers found by each channel."""
-        counts: dict[How, int] = {}
-        for one in self.papers:
-            for how in one.how:
-                counts[how] = counts.get(how, 0) + 1
-        return counts
+    years: Years | None = None
+    period: Period | None = "past"
+    exclude: frozenset[str] = frozenset()
 
 
-def fused(rankings: Sequence[Sequence[str]], constant: int) -> dict[str, float]:
-    """Reciprocal rank fusion of rankings of ids (Cormack et al., SIGIR 2009)."""
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, one in enumerate(ranking, 1):
-            scores[one] = scores.get(one, 0.0) + 1.0 / (constant + rank)
-    return scores
+PAST = Scope()
 
 
-# Search by words: BM25 over titles and abstracts, and the papers in which a phrase appears.
+class _View(NamedTuple):
+    """The graph for one look-up: papers whose citations and entities count, and those that may be found."""
 
-_IDS, _ARRAYS = "ids.json", ("numbers.npy", "places.npy", "bounds.npy")
-
-
-def okapi() -> Any:
-    """The BM25 library, without its own log."""
-    import bm25s
-
-    logging.getLogger("bm25s").setLevel(logging.WARNING)
-    return bm25s
+    network: Network
+    visible: "Mask"
+    candidates: "Mask"
 
 
-class WordIndex:
-    """An index on disk, mapped into memory; `ids` are its papers in order. Created by `of`.
+class LiteratureDatabase(RecordBook):
+    """The records of a corpus and their retrieval. Created by `of`; threads may share it."""
 
-    Besides BM25's weights: the number of each word of all texts, a 0 after each text, and the places of each number.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        import numpy as np
-
-        self.ids: list[str] = json.loads((folder / _IDS).read_text(encoding="utf-8"))
-        self._index = okapi().BM25.load(folder, mmap=True)
-        arrays = (np.load(folder / name, mmap_mode="r") for name in _ARRAYS)
-        self._numbers, self._places, self._bounds = arrays
+    def __init__(self, ecosystem: Ecosystem) -> None:
+        super().__init__(ecosystem)
+        self._words: tuple[WordIndex, Numbers] | None = None
 
     @classmethod
-    def of(cls, folder: Path, fingerprint: str, papers: Iterable[Paper]) -> "WordIndex":
-        """The index of a corpus, made on first use. Raises `CacheError` if it cannot be written."""
+    def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
+        """The database of a corpus, shared by all callers; closed with the corpus."""
+        return ecosystem.parts.setdefault(RECORDS, cls(ecosystem))  # pyright: ignore[reportReturnType]
+
+    def close(self) -> None:
+        with self._lock:
+            super().close()
+            self._words = None
+
+    async def retrieve(
+        self,
+        background: str,
+        options: RetrievalConfig | None = None,
+        entities: Sequence[str] | None = None,
+        *,
+        synonyms: Sequence[str] = (),
+        scope: Scope = PAST,
+    ) -> Inspirations:
+        """Papers that may help with a background, each with its reasons; `Inspirations` describes the order.
+
+        Args:
+            background: of any length; beyond the model's limit it is embedded in parts.
+            entities: those of the background. If omitted, the database's entities that occur in it.
+            synonyms: more entities, such as synonyms.
+        """
+        if not background.strip():
+            raise CorpusError("the background is empty", hint="describe the subject in a sentence or more")
+        return await asyncio.to_thread(
+            self._retrieve, background, options or RetrievalConfig(), entities, synonyms, scope
+        )
+
+    def _retrieve(
+        self,
+        background: str,
+        options: RetrievalConfig,
+        entities: Sequence[str] | None,
+        synonyms: Sequence[str],
+        scope: Scope,
+    ) -> Inspirations:
+        view = self._view(scope)
+        notes = [*self._notes(background, options, view)]
+        names: list[str] = []
+        similar: dict[str, float] = {}
+        rankings: list[dict[str, list[Channel]]] = []
+        if "semantic" in options.how:
+            [similar] = self._by_meaning([background], options.semantic, scope)
+            rankings.append({one: [Channel("semantic", similarity=score)] for one, score in similar.items()})
+        if "bm25" in options.how:
+            index, rows = self._word_index(view)
+            scores = index.nearest(background, options.bm25, view.candidates[rows])
+            rankings.append({one: [Channel("bm25", score=score)] for one, score in scores.items()})
+        if "entity" in options.how:
+            own = {
+                *self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()
+            }
+            every = own.union(self.graph.entity_numbers(synonyms).values())
+            names, holders = self._by_entity(every, [*similar][: options.entity_hits], options, view)
+            if not own:
+                notes.append(
+                    "the background contains no entity of the database: only entities of similar papers are used"
+                )
+            near = self._similarities(background, [*holders])
+            rankings.append(
+                {one: holders[one] for one in sorted(holders, key=lambda one: -near.get(one, -2.0))}
+            )
+        if "cocitation" in options.how and view.network.citations:
+            before = [*dict.fromkeys(one for ranking in rankings for one in ranking)]
+            rankings.append(self._by_cocitation(before, options.cocited, view))
+        channels = defaultdict[str, list[Channel]](list)
+        for ranking in rankings:
+            for one, reasons in ranking.items():
+                channels[one] += reasons[:MOST_REASONS]
+        scores = fused(rankings, options.fusion)
+        order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
+        best = order[: options.papers]
+        # a paper cited with one of these was found too, but may come after the last of them
+        beside = (each.cited_with for one in best for each in channels[one] if each.cited_with)
+        papers = self.papers([*dict.fromkeys((*best, *beside))])
+        return Inspirations(
+            papers=tuple(
+                Inspiration(papers[one], tuple(_titled(channels[one], papers)), scores[one])
+                for one in best
+                if one in papers
+            ),
+            entities=tuple(names),
+            notes=tuple(notes),
+            total=len(order),
+        )
+
+    # By meaning.
+
+    async def semantic(
+        self, queries: Sequence[str], k: int, scope: Scope = PAST, using: str = BACKGROUND
+    ) -> list[list[Hit]]:
+        """The k papers with the most similar backgrounds, or another text among the names of `Records`, for each query, best first
+        (Eq. 2)."""
+
+        def look_up() -> list[list[Hit]]:
+            hits = self._by_meaning(queries, k, scope, using)
+            papers = self.papers({one for some in hits for one in some})
+            return [[Hit(papers[one], score) for one, score in some.items()] for some in hits]
+
+        return await asyncio.to_thread(look_up)
+
+    def _by_meaning(
+        self, queries: Sequence[str], k: int, scope: Scope, using: str = BACKGROUND
+    ) -> list[dict[str, float]]:
+        vectors = self.ecosystem.papers.queries.embed(queries)
+        period = {"period": scope.period} if scope.period else {}
+        where = Filter(period, {} if scope.years is None else {"year": scope.years}, scope.exclude)
+        with self._open_records() as bank:
+            answers = bank.store.query(vectors, k, where, using=using)
+        return [{one.id: one.score for one in records} for records in answers]
+
+    def _similarities(self, background: str, papers: Sequence[str]) -> dict[str, float]:
+        """The similarity of the backgrounds of these papers, where they have one."""
+        [vector] = self.ecosystem.papers.queries.embed([background])
+        with self._open_records() as bank:
+            records = bank.store.get(papers, vectors=[BACKGROUND])
+        return {one: float(row @ vector) for one, each in records.items() for row in each.vectors.values()}
+
+    # By entities.
+
+    def entities_in(self, text: str) -> dict[str, int]:
+        """The database's entities that occur in a text, with their numbers of records; nested entities count both."""
+        return self.graph.entity_counts(_phrases(text))
+
+    def entities_near(
+        self, entities: Iterable[str], options: RetrievalConfig, scope: Scope = PAST
+    ) -> dict[str, list[str]]:
+        """These entities and those that occur with one of them in at least `together` papers; the rarest of all, rarest first, each
+        with the papers that have it in their record, title or abstract (Eq. 3)."""
+        view = self._view(scope)
+        numbers = _within(self.graph.entity_numbers(entities).values(), view.network)
+        rarest = self._rarest(numbers, numbers, {}, options, view)
+        ids, candidates = view.network.ids, view.candidates
+        return {name: sorted(ids[one] for one in some[candidates[some]]) for name, some in rarest.items()}
+
+    def _by_entity(
+        self, entities: Collection[int], similar: Sequence[str], options: RetrievalConfig, view: _View
+    ) -> tuple[list[str], dict[str, list[Channel]]]:
+        """The entities used, and the papers that hold them, by the sum of 1 / papers over their entities."""
         import numpy as np
 
-        place = folder.with_name(f"{folder.name}-{fingerprint[:12]}")
-        if not place.is_dir():
-            try:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with folder_beside(place) as made:
-                    ids, vocabulary, tokens = list[str](), {"": 0}, list[list[int]]()
-                    for paper in papers:
-                        ids.append(paper.id)
-                        words = stems(f"{paper.title}\n{paper.abstract}")
-                        own = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
-                        tokens.append(own or [0])  # as the library does not accept a text without words
-                    index = okapi().BM25()
-                    index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
-                    index.save(made, show_progress=False)
-                    (made / _IDS).write_text(json.dumps(ids), encoding="utf-8")
-                    texts = ((*own, 0) if own[0] else own for own in tokens)
-                    numbers = np.fromiter(chain.from_iterable(texts), dtype=np.int32)
-                    places = np.argsort(numbers, kind="stable").astype(np.int32)
-                    bounds = np.append(0, np.bincount(numbers, minlength=len(vocabulary)).cumsum())
-                    for name, array in zip(_ARRAYS, (numbers, places, bounds), strict=True):
-                        np.save(made / name, array)
-            except OSError as wrong:
-                raise unwritable(place, wrong) from wrong
-        return cls(place)
+        network, own = view.network, _within(entities, view.network)
+        beside, times = np.unique(network.entities_by_paper(network.numbers(similar)), return_counts=True)
+        similars = dict(zip(beside.tolist(), times.tolist(), strict=True))
+        rarest = self._rarest(np.union1d(own, beside), own, similars, options, view)
+        holders, weights = defaultdict[str, list[Channel]](list), defaultdict[str, float](float)
+        for name, papers in rarest.items():
+            for paper in papers[view.candidates[papers]].tolist():
+                holders[network.ids[paper]].append(Channel("entity", entity=name, papers=len(papers)))
+                weights[network.ids[paper]] += 1 / len(papers)
+        return [*rarest], {one: holders[one] for one in sorted(holders, key=lambda one: (-weights[one], one))}
 
-    def nearest(self, query: str, k: int, wanted: "NDArray[np.bool_]") -> dict[str, float]:
-        """The k best wanted papers, (n,) of the index's n, with scores above zero, best first, ties by position."""
+    def _rarest(
+        self,
+        entities: "Numbers",
+        own: "Numbers",
+        beside: Mapping[int, int],
+        options: RetrievalConfig,
+        view: _View,
+    ) -> "dict[str, Numbers]":
+        """The entities and neighbours to keep with their visible papers, rarest first; ties: the background's own, then those of
+        the most similar papers, then by name. The last one kept is the one whose papers reach the limit."""
         import numpy as np
 
-        words = [word for word in dict.fromkeys(stems(query)) if word in self._index.vocab_dict]
-        if not words:
-            return {}
-        scores = np.where(wanted, self._index.get_scores(words), 0.0)
-        best: list[int] = np.argsort(-scores, kind="stable")[:k].tolist()
-        return {self.ids[row]: float(scores[row]) for row in best if scores[row] > 0}
+        recorded = view.network.frequencies(view.visible) > 0
+        others = recorded.copy()
+        others[entities] = False
+        near = view.network.near(entities, options.together, view.visible, others)
+        # removed from the graph meanwhile: no name
+        names = self.graph.entity_names([*entities[recorded[entities]].tolist(), *near.tolist()])
+        index, rows = self._word_index(view)
+        papers, mine = dict[int, "Numbers"](), {*own.tolist()}
+        for one, name in names.items():  # linked to every paper in which it appears (SciPIP, §3.1)
+            some = np.union1d(view.network.holding(one), rows[index.having(name)])
+            papers[one] = some[view.visible[some]]
+        # an entity of the background leads to its paper even if that is the only one with it
+        ranking = sorted(
+            (one for one in names if one in mine or len(papers[one]) >= options.held),
+            key=lambda one: (len(papers[one]), one not in mine, -beside.get(one, 0), fold(names[one])),
+        )
+        rarest: dict[str, Numbers] = {}
+        found = np.zeros_like(view.candidates)
+        for one in ranking[: options.rarest]:
+            if np.count_nonzero(found & view.candidates) >= options.entity_papers:
+                break
+            rarest[names[one]] = papers[one]
+            found[papers[one]] = True
+        return rarest
 
-    def having(self, phrase: str) -> "NDArray[np.int64]":
-        """Positions of the papers in which the words of a phrase follow each other, whatever their endings and the stop words
-        between them."""
+    # By co-citation.
+
+    def _by_cocitation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
+        """The papers most often cited together with each of those found, by the sum of these times (Eq. 4)."""
+        network = view.network
+        together = network.cited_with(network.numbers(found), count, view.visible, view.candidates)
+        rows = sorted(
+            zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
+        )
+        reasons, sums = defaultdict[str, list[Channel]](list), Counter[str]()
+        for paper, other, times in rows:
+            sums[network.ids[other]] += times
+            reasons[network.ids[other]].append(
+                Channel("cocitation", cited_with=network.ids[paper], times=times)
+            )
+        return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
+
+    # Clusters.
+
+    def clusters(
+        self, papers: Sequence[str], weights: tuple[float, float], threshold: float
+    ) -> list[tuple[str, ...]]:
+        """Clusters of these papers, see `clusters`, by their summaries and main ideas (Eq. 5)."""
+        return clusters(papers, self.contents(papers, weights), threshold)
+
+    def contents(self, papers: Sequence[str], weights: tuple[float, float]) -> "Rows":
+        """(n, dim): what each paper is about, of length one (Eq. 5). A paper without a vector of either text is compared by its
+        background, one without a record is zero."""
         import numpy as np
 
-        numbers = [self._index.vocab_dict.get(word) for word in stems(phrase)]
-        if not numbers or None in numbers:
-            return np.empty(0, dtype=np.int64)
-        starts = self._places_of(numbers[0])
-        for step, number in enumerate(numbers):  # a match does not run over the 0 after a text
-            starts = starts[self._numbers[starts + step] == number]
-        return np.unique(np.searchsorted(self._places_of(0), starts))
+        with self._open_records() as bank:
+            records = bank.store.get(papers, vectors=[SUMMARY, IDEAS])
+            bare = [one for one in papers if one in records and not records[one].vectors]
+            records |= bank.store.get(bare, vectors=[BACKGROUND])
+        rows = {name: np.zeros((len(papers), bank.embedder.dim), dtype=np.float32) for name in Records.names}
+        for row, one in enumerate(papers):
+            for name, vector in records[one].vectors.items() if one in records else ():
+                rows[name][row] = vector
+        return weighted([(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])])
 
-    def _places_of(self, number: int) -> "NDArray[np.int64]":
-        return self._places[self._bounds[number] : self._bounds[number + 1]]
+    # Helpers.
+
+    def papers(self, ids: Collection[str]) -> dict[str, Paper]:
+        """Papers of the corpus by id."""
+        return self.ecosystem.papers.get([*ids])
+
+    def _word_index(self, view: _View) -> "tuple[WordIndex, Numbers]":
+        """The index, and the number in the graph of each of its papers."""
+        with self._lock:
+            if self._words is None:
+                papers = self.ecosystem.papers.papers()
+                index = WordIndex.of(self.folder / "words", self.ecosystem.meta.fingerprint, papers)
+                self._words = index, view.network.numbers(index.ids)
+            return self._words
+
+    def _view(self, scope: Scope) -> _View:
+        network, bound = self.network, self.ecosystem.meta.options.bound
+        visible = network.mask(
+            before=bound if scope.period == "past" else None,
+            since=bound if scope.period == "contemporary" else None,
+        )
+        visible[network.numbers(scope.exclude)] = False
+        since, before = scope.years or (None, None)
+        if before is not None:
+            visible &= network.mask(before)
+        return _View(
+            network, visible, visible if scope.years is None else visible & network.mask(since=since)
+        )
+
+    def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
+        if unrecorded := int((view.candidates & ~view.network.has_record).sum()):
+            yield (
+                f"{unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations, BM25 and entities of others can find them; "
+                f"manyheads corpus extract {self.ecosystem.folder} creates them"
+            )
+        if len(self._recipes) > 1:
+            made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
+            yield f"records come from {len(self._recipes)} recipes, all are used: {made}"
+        if "cocitation" in options.how and not view.network.citations:
+            citing = self.graph.counts().citing
+            yield (
+                f"co-citation is off: {citing:,} papers have references, but none of them is in this corpus"
+                if citing
+                else "co-citation is off: the papers of this corpus have no references"
+            )
+        elif {*options.how} == {"cocitation"}:
+            yield "co-citation needs papers from another strategy: add one, such as semantic"
+        if rest := unread(self.ecosystem.embedder, [background])[0]:
+            yield f"the background exceeds the embedding model's limit by {rest:,} tokens: it is embedded in parts"
+        words = _WORD.findall(background.lower())
+        least, share = _FOREIGN
+        if len(words) >= least and sum(word in STOP_WORDS for word in words) < share * len(words):
+            yield "the background does not look English; a model and records of English papers may find little for it"
+
+
+def _phrases(text: str) -> list[str]:
+    """Possible entities in a text."""
+    words = _WORD.findall(text)
+    starts, lengths = range(len(words)), range(1, _PHRASE + 1)
+    return sorted({" ".join(words[start : start + length]) for start in starts for length in lengths})
+
+
+def _within(entities: Iterable[int], network: Network) -> "Numbers":
+    """The entities that the network knows: some may have come to the graph after it."""
+    import numpy as np
+
+    return np.fromiter((one for one in entities if one < network.entities), dtype=np.int64)
+
+
+def _titled(channels: Iterable[Channel], papers: Mapping[str, Paper]) -> Generator[Channel]:
+    """Reasons with the titles of their papers."""
+    for one in channels:
+        paper = papers.get(one.cited_with) if one.cited_with else None
+        yield one._replace(title=paper.title) if paper else one
 
 
 # Clusters of similar papers, each with a representative (SciPIP, §3.2.2, Eq. 5).
-
-MOST = 4000
-"""Maximum papers to compare: 64 MB of similarities. Later papers form clusters of their own."""
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Ids of papers with pairwise similarities of at least the threshold; the representative is first."""
-
-    members: tuple[str, ...]
 
 
 def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
@@ -216,22 +412,18 @@ def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
     count; if all remaining weights are zero, all parts count equally."""
     import numpy as np
 
-    weights = [weight for weight, _ in parts]
-    even = not any(weights)
-    rows = np.zeros(parts[0][1].shape, dtype=np.float32)
-    for weight, part in parts:
-        rows += (1.0 if even else weight) * part
-    # without any weighted part, use the others
-    bare = ~rows.any(axis=1)
+    even = not any(weight for weight, _ in parts)
+    rows = np.sum([(1.0 if even else weight) * part for weight, part in parts], axis=0)
+    bare = ~rows.any(axis=1)  # without any weighted part: use the others
     rows[bare] = np.sum([part[bare] for _, part in parts], axis=0)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return unit_rows(rows)
 
 
-def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[Cluster]:
-    """Assign each paper to a cluster, with all cosine similarities within it at least the threshold (complete linkage).
+def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[tuple[str, ...]]:
+    """Clusters of papers with all cosine similarities within at least the threshold (complete linkage).
 
-    The clusters do not depend on the papers' order; the order determines the representatives and the order of clusters.
+    The clusters do not depend on the papers' order; the order determines the representatives, each first in its cluster, and the
+    order of clusters.
 
     Args:
         ids: n distinct ids, best paper first.
@@ -242,22 +434,17 @@ def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[Clus
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    compared = np.flatnonzero(np.any(vectors, axis=1))[:MOST]
+    compared = np.flatnonzero(np.any(vectors, axis=1))[:MOST_COMPARED]
     # of equal distances the first two are joined: sort, so that the papers' order does not matter
     compared = compared[np.argsort([ids[row] for row in compared], kind="stable")]
-    together: dict[int, list[int]] = {}
+    labels = -1 - np.arange(len(ids))  # each by itself
     if len(compared) > 1:
         rows = np.asarray(vectors)[compared]
         distances = np.clip(1.0 - rows @ rows.T, 0.0, 2.0)
         np.fill_diagonal(distances, 0.0)
         tree = linkage(squareform(distances, checks=False), "complete")
-        labels = fcluster(tree, 1.0 - threshold + _ROUNDING, "distance")
-        for row, label in sorted(zip(compared.tolist(), labels.tolist(), strict=True)):
-            together.setdefault(label, []).append(row)
-    joined = {members[0]: members for members in together.values()}
-    later = {row for members in joined.values() for row in members[1:]}
-    return [
-        Cluster(tuple(ids[row] for row in joined.get(first, [first])))
-        for first in range(len(ids))
-        if first not in later
-    ]
+        labels[compared] = fcluster(tree, 1.0 - threshold + _ROUNDING, "distance")
+    members = defaultdict[int, list[str]](list)
+    for one, label in zip(ids, labels.tolist(), strict=True):
+        members[label].append(one)
+    return [tuple(some) for some in members.values()]

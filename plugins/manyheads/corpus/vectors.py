@@ -97,17 +97,15 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StoredRecord:
     """A stored record with its cosine similarity (-1…1) to the query; `vector` is (dim,) float32 if requested, or `vectors`, by
     name, in a store with several."""
 
     id: str
     payload: Payload
-    vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
+    vector: "Vectors | None" = None
     score: float = 0.0
-    vectors: "Mapping[str, np.ndarray[Any, np.dtype[np.float32]]]" = field(
-        default_factory=dict[str, "np.ndarray[Any, np.dtype[np.float32]]"]
-    )
+    vectors: "Mapping[str, Vectors]" = field(default_factory=dict[str, "Vectors"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +150,20 @@ class VectorStore(Closing):
                 self._write([*map(point_id, ids)], rows, stored)
 
     def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
-    ) -> list[list[Record]]:
-        """The k most similar records for each of (q, dim) vectors, best first, ties by id.
-
-        Unless `exact`, the engine may use an index: faster, but may miss some. In a store with several vectors per record, `using`
-        selects one.
-        """
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, using: str = ""
+    ) -> list[list[StoredRecord]]:
+        """The k most similar records for each of (q, dim) vectors, by exact search, best first, ties by id. In a store with several
+        vectors per record, `using` selects one."""
         self._check(vectors)
         if using not in (self.names or ("",)):
             raise EmbeddingError(
                 f"no vectors {using!r} in the bank: {', '.join(self.names) or 'they have no names'}"
             )
-        rows, best = vectors.tolist(), dict[int, list[Record]]()
+        rows, best = vectors.tolist(), dict[int, list[StoredRecord]]()
         left, limit = [*range(len(rows))], k + 1
         while left:
             with self._errors():
-                answers = self._nearest([rows[one] for one in left], limit, where, exact, using or None)
+                answers = self._nearest([rows[one] for one in left], limit, where, using or None)
             for one, points in zip(left, answers, strict=True):
                 best[one] = sorted(map(record_of, points), key=lambda record: (-record.score, record.id))
             # the engine's order of ties depends on its files: get all of them, then cut by id
@@ -180,7 +175,7 @@ class VectorStore(Closing):
             limit *= 4
         return [best[one][:k] for one in range(len(rows))]
 
-    def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, Record]:
+    def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, StoredRecord]:
         """The records with these ids and their vectors, optionally only some names; unknown ids are omitted."""
         with self._errors():
             points = self._retrieve(
@@ -189,7 +184,7 @@ class VectorStore(Closing):
         records = {record.id: record for record in map(record_of, points)}
         return {one: records[one] for one in ids if one in records}
 
-    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
+    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[StoredRecord]:
         """All records that satisfy `where`, page by page, in a stable order."""
         following, begun = None, False
         while following is not None or not begun:
@@ -217,7 +212,7 @@ class VectorStore(Closing):
 
     @abstractmethod
     def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+        self, vectors: list[Any], k: int, where: Filter, using: str | None
     ) -> Iterable[Iterable[Any]]: ...
 
     @abstractmethod
@@ -249,14 +244,11 @@ def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]
 
 
 def point_id(record_id: str) -> str:
-    """The UUID (version 5) for a record's id: Qdrant only accepts integers and UUIDs."""
-    # like `uuid.uuid5`, in a quarter of its time: a look-up reads some hundred records
-    digits = hashlib.sha1(_NAMESPACE.bytes + record_id.encode(), usedforsecurity=False).hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    """The UUID for a record's id: Qdrant only accepts integers and UUIDs."""
+    return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
-def record_of(point: Any) -> Record:
+def record_of(point: Any) -> StoredRecord:
     """A point of Qdrant's engine or client as a record."""
     import numpy as np
 
@@ -269,7 +261,7 @@ def record_of(point: Any) -> Record:
     named = vector.items() if isinstance(vector, dict) else ()
     arrays = {name: np.asarray(one, dtype=np.float32) for name, one in named if isinstance(one, list)}
     score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
-    return Record(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
+    return StoredRecord(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:
@@ -368,16 +360,13 @@ def _whole(embedder: Embedder, text: str) -> "tuple[Vectors, int | None]":
         count += 1 + count // 4
         more = any(unread(embedder, parts))
     vectors = embedder.embed(parts)
-    if len(parts) == 1:
-        return vectors[0], excess
-    return unit_rows(np.average(vectors, axis=0, weights=[len(part) for part in parts])[np.newaxis])[
-        0
-    ], excess
+    if len(parts) > 1:
+        vectors = unit_rows(np.average(vectors, axis=0, weights=[*map(len, parts)])[np.newaxis])
+    return vectors[0], excess
 
 
 # On disk.
 
-_MOST_KEYS = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
@@ -401,39 +390,24 @@ class CachedEmbedder(Closing):
         """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
         import numpy as np
 
-        if not texts:
-            return np.zeros((0, self.dim), dtype=np.float32)
-        keys = self._keys(texts)
-        known = self._known(keys)
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if new:
-            fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
-            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
-            known |= fresh
-        return np.stack([known[key] for key in keys])
-
-    def _keys(self, texts: Sequence[str]) -> list[bytes]:
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
-        return [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        rows = {key: row for key in {*keys} if (row := self._known(key)) is not None}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+        if new:
+            rows |= dict(zip(new, self._embedder.embed([*new.values()]), strict=True))
+            stored = [(key, _summed(key, rows[key].astype("<f4").tobytes())) for key in new]
+            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+        return np.array([rows[key] for key in keys], dtype=np.float32).reshape(-1, self.dim)
 
-    def _known(self, keys: Sequence[bytes]) -> "dict[bytes, NDArray[Any]]":
+    def _known(self, key: bytes) -> "NDArray[Any] | None":
         import numpy as np
 
-        unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
-        for start in range(0, len(unique), _MOST_KEYS):
-            some = unique[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            rows += self._db.rows(
-                f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
-            )
-        size = 4 * self.dim
-        return {
-            key: np.frombuffer(stored[:size], dtype="<f4")
-            for key, stored in rows
-            # earlier versions had no checksums
-            if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
-        }
+        row, size = self._db.row("SELECT CAST(vector AS BLOB) FROM vectors WHERE key = ?", key), 4 * self.dim
+        stored: bytes = row[0] or b"" if row else b""
+        # earlier versions had no checksums
+        sound = len(stored) == size or (stored and stored == _summed(key, stored[:size]))
+        return np.frombuffer(stored[:size], dtype="<f4") if sound else None
 
     def close(self) -> None:
         """Close the file."""

@@ -147,9 +147,9 @@ class Format(Strict):
         return self.table or self.records in ("csv", "parquet")
 
     @cached_property
-    def reading(self) -> "Reading":
+    def reading(self) -> "FieldReader":
         """The fields of a format without columns."""
-        return Reading(self)
+        return FieldReader(self)
 
     def columns(self, header: Sequence[str], chosen: Mapping[str, str]) -> dict[FieldName, str]:
         """Field to column for the columns in the header; the user's have priority over known names."""
@@ -267,7 +267,7 @@ def _authors(given: Authors) -> Get:
     return people
 
 
-class Reading:
+class FieldReader:
     """Reads papers from the records of a format; from rows of a table by `columns`, field to column."""
 
     def __init__(self, format: Format, columns: Mapping[FieldName, str] | None = None) -> None:  # noqa: A002
@@ -341,13 +341,13 @@ class Dataset(Reader):
 
     def records_of(self, file: Path, member: str | None = None) -> Iterator[Record]:
         """The papers of a file, or the faults of their records."""
-        reading = Reading(self.format, {}) if self.format.has_columns else self.format.reading
+        reading = FieldReader(self.format, {}) if self.format.has_columns else self.format.reading
         stem = file.name.partition(".")[0]
 
         def columns(header: Sequence[str]) -> Collection[str]:
             nonlocal reading
             found = self._columns(file, header)
-            reading = Reading(self.format, found)
+            reading = FieldReader(self.format, found)
             return found.values()
 
         for number, record in self.raw(file, member, columns):
@@ -411,7 +411,6 @@ class Dataset(Reader):
         )
 
     def author_files(self) -> list[Path]:
-        """The files with authors."""
         part = self.format.authors_in
         return [file for file in self._files() if part in file.name.lower() and file != self.path]
 
@@ -470,5 +469,4 @@ def format_of(name: str) -> Format:
 
 
 def format_examples() -> str:
-    """The formats with an example each."""
     return "; ".join(f"{name} ({one.example})" for name, one in formats().items())

@@ -12,7 +12,7 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
-from manyheads.datasets.formats import Dataset, Format, Reading, format_of, validated
+from manyheads.datasets.formats import Dataset, FieldReader, Format, format_of, validated
 from manyheads.datasets.records import csv_records
 from manyheads.datasets.values import YEAR, FieldName
 from manyheads.documents import Document, Kind, Reference, read_apart
@@ -53,7 +53,7 @@ class Documents(Reader):
         )
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
-        told = _Told(self.path) if self.path.is_dir() else None
+        told = _SideData(self.path) if self.path.is_dir() else None
         files = shards(self.path, self.endings, self.kind)
         best = {self._name(file): file for file in files}
         best |= {self._name(file): file for file in files if file.suffix.lower() != ".pdf"}
@@ -68,7 +68,6 @@ class Documents(Reader):
                 yield number, _paper(document, name, told.of(name, document.title) if told else {})
 
     def _name(self, file: Path) -> str:
-        """A file's path in the folder, without its ending."""
         return _ENDING.sub("", file.name if file == self.path else file.relative_to(self.path).as_posix())
 
 
@@ -92,7 +91,7 @@ def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | Documen
             yield file, reading.result()
 
 
-class _Told:
+class _SideData:
     """Data on the papers in tables and bibliographies of a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -119,7 +118,7 @@ class _Told:
 
         reading = None
         for _, row in csv_records(file, partial(tables.columns, chosen={}), header):
-            reading = reading or Reading(tables, columns)
+            reading = reading or FieldReader(tables, columns)
             if isinstance(row, dict):
                 nobody = not row.get(columns.get("authors", ""), "").strip()
                 about = reading.fields(row, but=("authors",) if nobody else ())

@@ -168,7 +168,6 @@ class AMiner(Dataset):
         return authors
 
     def _file(self, part: str) -> Path | None:
-        """The file of a part of the dataset, by its name in any case, or None."""
         files = (file for file in sorted(self.path.glob("*")) if file.is_file())
         named = (file for file in files if file.name.lower().partition(".")[0] == f"aminer-{part}")
         return next((file for file in named if file.name.lower().endswith((".txt", ".gz", ".zip"))), None)
@@ -237,7 +236,6 @@ class AcademicGraph(Dataset):
         return part_files(self.path, "authors")
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
-        """Citations between known papers."""
         for file in self.each(self._citations, rejects):
             for number, row in json_lines(file):
                 if not isinstance(row, dict):
@@ -293,7 +291,7 @@ MOST_A_YEAR = 1000
 API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
-class Search(Reader):
+class SearchReader(Reader):
     """A `Reader` of a service's results for a query: each year's best matches, at most `limit`, including both `years`.
 
     Each finished year is cached, so an interrupted build resumes. Raises `CorpusError` for a query without words, or without
@@ -328,27 +326,22 @@ class Search(Reader):
         """Numbered by rank within a year; raises `LiteratureError` if the service fails: earlier years are kept."""
         with self._open_cache() as cache, asyncio.Runner() as runner:
             service = Member(self._connect(), cache, self._address)
-            try:
-                for done, year in enumerate(self._years):
-                    window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-                    request = Request("search", self._query, self._limit, window, API_PARTS)
-                    try:
-                        papers, _ = runner.run(service.answer(request))
-                    except LiteratureError as error:
-                        kept = f"{done} of {len(self._years)} years are finished and kept"
-                        error.tried = f"{error.tried}; {kept}" if error.tried else kept
-                        raise
-                    rejects.file = f"{service.name} {year}"
-                    yield from ((0, ("answer", fault)) for fault in request.faults)
-                    for rank, one in enumerate(papers, 1):
-                        ids = [
-                            each.partition(":")[2] for each in one.author_ids
-                        ]  # as in the service's own dumps
-                        date = {"year": one.year if one.date is None else one.date.year}
-                        values = {
-                            name: getattr(one, name)
-                            for name in ("id", "title", "abstract", "authors", "citations", "venue")
-                        }
-                        yield rank, validated(values | date | {"author_ids": ids})
-            finally:
-                runner.run(service.source.close())
+            for done, year in enumerate(self._years):
+                window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+                request = Request("search", self._query, self._limit, window, API_PARTS)
+                try:
+                    papers, _ = runner.run(service.answer(request))
+                except LiteratureError as error:
+                    kept = f"{done} of {len(self._years)} years are finished and kept"
+                    error.tried = f"{error.tried}; {kept}" if error.tried else kept
+                    raise
+                rejects.file = f"{service.name} {year}"
+                yield from ((0, ("answer", fault)) for fault in request.faults)
+                for rank, one in enumerate(papers, 1):
+                    ids = [each.partition(":")[2] for each in one.author_ids]  # as in the service's own dumps
+                    date = {"year": one.year if one.date is None else one.date.year}
+                    values = {
+                        name: getattr(one, name)
+                        for name in ("id", "title", "abstract", "authors", "citations", "venue")
+                    }
+                    yield rank, validated(values | date | {"author_ids": ids})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from manyheads.base.errors import CorpusError
 from manyheads.config import LiteratureConfig
@@ -25,7 +25,7 @@ from manyheads.corpus.records import (
 )
 from manyheads.datasets.formats import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
 from manyheads.datasets.full_texts import Documents
-from manyheads.datasets.networks import AcademicGraph, AMiner, Search, part_files
+from manyheads.datasets.networks import AcademicGraph, AMiner, SearchReader, part_files
 from manyheads.datasets.records import csv_header
 from manyheads.literature.library import connect
 from manyheads.literature.lookup import LookupCache
@@ -45,7 +45,7 @@ ENDINGS = re.compile(
 
 
 @dataclass(frozen=True)
-class Opening:
+class SourceOptions:
     """Options for reading datasets.
 
     Attributes:
@@ -69,16 +69,15 @@ class Opening:
     cache: Callable[[], LookupCache] = LookupCache
 
 
-def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
+def open_sources(sources: Sequence[str], opening: SourceOptions) -> Reader:
     """The reader of one or several datasets; a source is a path, or `s2:` and the words of a search. Raises `CorpusError` if it
     does not exist, its format is unknown, or an option does not apply to the format."""
     readers = [open_corpus(source, opening) for source in sources]
     return readers[0] if len(readers) == 1 else Several(readers)
 
 
-def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
-    """The reader of one dataset; see `open_sources`."""
-    opening, source = opening or Opening(), str(source)
+def open_corpus(source: str | Path, opening: SourceOptions | None = None) -> Reader:
+    opening, source = opening or SourceOptions(), str(source)
     if is_search(source, opening.format):
         name = API
     elif opening.format != AUTO:
@@ -93,7 +92,7 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
     return _reader(found, source, opening)
 
 
-def _reader(found: Format, source: str, how: Opening) -> Reader:
+def _reader(found: Format, source: str, how: SourceOptions) -> Reader:
     path = Path(source)
     match found.records:
         case "papers":
@@ -107,7 +106,9 @@ def _reader(found: Format, source: str, how: Opening) -> Reader:
         case "search":
             connecting = partial(connect, "semantic_scholar", how.literature)
             address = how.literature.endpoints.get("semantic_scholar", "")
-            return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
+            return SearchReader(
+                source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address
+            )
         case _:
             return Dataset(path, found, how.columns)
 
@@ -151,44 +152,41 @@ def detect(path: Path) -> str:
         )
     if path.is_file() and not _start(path).strip():
         raise CorpusError(f"{path}: empty", hint="download the file again")
-    if found := _of_folder(path) if path.is_dir() else _of_file(path):
-        return found.name
+    match = None if path.is_dir() else _of_file(path)
+    if found := match[1] if match else path.is_dir() and _of_folder(path):
+        return found
     raise CorpusError(f"{path}: unknown format", tried=format_examples(), hint="set it with --format NAME")
 
 
-@dataclass(frozen=True)
-class Match:
-    """A format, and how many keys of a record tell it."""
-
-    name: str
-    keys: int = 0
+Match: TypeAlias = tuple[int, str]
+"""How many keys of a record tell a format, and its name."""
 
 
-def _of_folder(folder: Path) -> Match | None:
+def _of_folder(folder: Path) -> str | None:
     files = {file: file.name.lower() for file in sorted(folder.rglob("*")) if file.is_file()}
     for name, one in formats().items():
         if (sign := one.signs.names) and any(map(sign.search, files.values())):
-            return Match(name)
+            return name
         if (parts := one.signs.parts) and all(part_files(folder, part) for part in parts):
-            return Match(name)
+            return name
     pdfs = sum(name.endswith(".pdf") for name in files.values())
     if pdfs > 1:  # a table beside them describes them; a single PDF may be a dataset's documentation
-        return Match("pdf")
+        return "pdf"
     # a table may lie beside any other dataset
     for name, one in sorted(formats().items(), key=lambda item: item[1].signs.content is None):
         packed = tuple(f"{ending}{gz}" for ending in one.signs.endings for gz in ("", ".gz"))
         if some := [file for file, name in files.items() if name.endswith(packed)]:
-            return _of_file(some[0]) or Match(name)
+            return (_of_file(some[0]) or (0, name))[1]
     packed = [file for file, name in files.items() if name.endswith(PACKED)]
-    matches = [match for file in packed[:MOST_SNIFFED] if (match := _of_file(file))]
-    return max(matches, key=lambda match: match.keys, default=Match("pdf") if pdfs else None)
+    matches = filter(None, map(_of_file, packed[:MOST_SNIFFED]))
+    return max(matches, key=lambda match: match[0], default=(0, "pdf" if pdfs else None))[1]
 
 
 def _of_file(file: Path) -> Match | None:
     start = _start(file).decode("utf-8", "replace").removeprefix("\ufeff")
     for name, one in formats().items():
         if one.signs.content and one.signs.content.search(start):
-            return Match(name)
+            return 0, name
     if (text := start.lstrip()).startswith("{") or re.match(r"\[\s*\{", text):
         return _of_json(text)
     if text.startswith("<"):
@@ -197,8 +195,8 @@ def _of_file(file: Path) -> Match | None:
     columns = partial(format_of("csv").columns, chosen={})
     _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    fallback = Match("csv") if named or len(columns(header).keys() & {*NEEDED}) > 1 else None
-    return _by_keys(dict.fromkeys(header, True)) or fallback
+    is_table = named or len(columns(header).keys() & {*NEEDED}) > 1
+    return _by_keys(dict.fromkeys(header, True)) or ((0, "csv") if is_table else None)
 
 
 def _of_json(text: str) -> Match:
@@ -209,24 +207,23 @@ def _of_json(text: str) -> Match:
     try:
         value = from_json(text, allow_partial=True)  # its lines may be longer than the part that was read
     except ValueError:
-        return Match(name)
+        return 0, name
     record = next(iter(value), None) if isinstance(value, list) else value
     if not isinstance(record, dict) or not record:
-        return Match(name)
+        return 0, name
     keys = {*map(str, record := cast("dict[str, Any]", record))}
     people = value_at("authors.name")(record) or len(keys & OURS) < LEAST_OURS
-    return _by_keys(record) or Match("json" if people else name)
+    return _by_keys(record) or (0, "json" if people else name)
 
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:
-    """The format that most keys of a record tell."""
     each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    matches = [
-        Match(name, len(keys))
+    found = (
+        (len(keys), name)
         for name, keys in each
         if all(value_at(key)(record) not in (None, []) for key in keys)
-    ]
-    return max(matches, key=lambda match: match.keys, default=None)
+    )
+    return max(found, key=lambda match: match[0], default=None)
 
 
 def _start(file: Path) -> bytes:
@@ -253,7 +250,6 @@ class Several(Reader):
         self.name, self._readers = " + ".join(one.name for one in readers), readers
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`."""
         for reader in self._readers:
             # Each is judged by its own records: good datasets do not hide a broken one.
             own = Rejects(rejects.log, file=reader.name)

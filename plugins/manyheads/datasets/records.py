@@ -122,18 +122,15 @@ def json_table(file: Path, records: Records, columns: Columns) -> Records:
     """Records whose keys are columns: the header is that of the first ones, as one may lack a key of the others."""
     first = [*islice(records, BATCH)]
     header = [*dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)]
-    match first:
-        case [(_, dict() as only)]:
-            lists = [
-                key for key, one in only.items() if isinstance(one, list) and one and isinstance(one[0], dict)
-            ]
-            if lists and not {"title", "abstract", "authors", "year"} & {*map(str.casefold, header)}:
-                raise CorpusError(
-                    f"{file}: one object with its records as the list {lists[0]!r}",
-                    hint=f"take the list out: jq '.[{json.dumps(lists[0])}]' {shlex.quote(file.name)} > papers.json",
-                )
-        case _:
-            pass
+    only = first[0][1] if len(first) == 1 else None
+    if isinstance(only, dict) and not {"title", "abstract", "authors", "year"} & {*map(str.casefold, header)}:
+        for key in (
+            key for key, one in only.items() if isinstance(one, list) and one and isinstance(one[0], dict)
+        ):
+            raise CorpusError(
+                f"{file}: one object with its records as the list {key!r}",
+                hint=f"take the list out: jq '.[{json.dumps(key)}]' {shlex.quote(file.name)} > papers.json",
+            )
     if header:
         columns(header)
     for number, row in chain(first, records):
@@ -339,7 +336,6 @@ def _elements(stream: _Bounded, path: Sequence[str]) -> Iterator[dict[str, Any]]
 
 
 def _plain(element: Element, without: Collection[Element]) -> dict[str, Any] | str:
-    """An element as an object; one with text alone as its text."""
     if not len(element) and not element.attrib:
         return element.text or ""
     fields: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}

@@ -20,7 +20,7 @@ from manyheads.corpus.building import Progress, report_each
 from manyheads.corpus.ecosystem import Ecosystem, paper_text
 from manyheads.corpus.records import Reader, Rejects
 from manyheads.corpus.references import Index, later
-from manyheads.datasets.opening import Opening, is_search, open_corpus
+from manyheads.datasets.opening import SourceOptions, is_search, open_corpus
 from manyheads.literature.library import Library
 
 _T = TypeVar("_T")
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 # Papers of datasets, on disk while their references are matched.
 
 
-class Entry(NamedTuple):
+class CitingPaper(NamedTuple):
     """Fields of a dataset's paper needed for targets; `source` is the number of the dataset."""
 
     source: int
@@ -46,16 +46,15 @@ class Entries:
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._starts, self._size = file, array("q"), 0
 
-    def add(self, entry: Entry) -> None:
-        """Append a paper."""
+    def add(self, entry: CitingPaper) -> None:
         self._starts.append(self._size)
         self._size += self._write(json.dumps(entry).encode() + b"\n")
 
-    def __getitem__(self, number: int) -> Entry:
+    def __getitem__(self, number: int) -> CitingPaper:
         self._file.seek(self._starts[number])
         return _entry(self._file.readline())
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[CitingPaper]:
         self._write(b"")
         self._file.seek(0)
         return map(_entry, self._file)
@@ -73,9 +72,9 @@ class Entries:
             ) from error
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> CitingPaper:
     *fields, references = json.loads(line)
-    return Entry._make((*fields, tuple(references)))
+    return CitingPaper._make((*fields, tuple(references)))
 
 
 # A paper's prior work: nothing later, and nothing that contains the paper's own idea.
@@ -98,10 +97,10 @@ def retells(text: str, other: str) -> bool:
     return len(ours & theirs) >= RETOLD * min(len(ours), len(theirs))
 
 
-_W = TypeVar("_W", Paper, Entry)
+_W = TypeVar("_W", Paper, CitingPaper)
 
 
-def before(paper: Paper | Entry, others: Iterable[_W]) -> list[_W]:
+def before(paper: Paper | CitingPaper, others: Iterable[_W]) -> list[_W]:
     """Other papers suitable for the paper's background."""
     return [
         one for one in others if not later(one.year, paper.year) and not retells(one.abstract, paper.abstract)
@@ -134,7 +133,7 @@ class Wish:
     citations: int | None = None
     seed: int = 0
 
-    def unfit(self, paper: Paper | Entry) -> str | None:
+    def unfit(self, paper: Paper | CitingPaper) -> str | None:
         """Why a paper cannot be a target, apart from its references."""
         if not paper.abstract.strip():
             return WITHOUT_ABSTRACT
@@ -148,7 +147,6 @@ class Wish:
 
     @property
     def too_few(self) -> str:
-        """Why a paper cannot be a target because of its references."""
         if self.least == 1:
             return "without references with an available abstract"
         return f"with fewer than {self.least} references with an available abstract"
@@ -173,7 +171,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Case:
+class TargetCase:
     """A target with its background.
 
     Attributes:
@@ -188,10 +186,11 @@ class Case:
     target: str
 
     @classmethod
-    def of(cls, paper: Paper | Entry, background: Sequence[Paper] | Sequence[Entry], of: str) -> "Case":
-        """A paper as a target; `of` describes the set from which the background was drawn."""
+    def of(
+        cls, paper: Paper | CitingPaper, background: Sequence[Paper] | Sequence[CitingPaper], of: str
+    ) -> "TargetCase":
 
-        def text(one: Paper | Entry) -> str:
+        def text(one: Paper | CitingPaper) -> str:
             return f"{' '.join(one.title.split())}\n\n{' '.join(one.abstract.split())}"
 
         year = f" ({paper.year})" if paper.year else ""
@@ -209,7 +208,7 @@ class Targets:
         silent: services that failed, so that a background may be incomplete.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[TargetCase, ...]
     fit: int
     passed: Counter[str]
     silent: tuple[str, ...] = ()
@@ -230,7 +229,7 @@ def need_new(path: Path) -> None:
         )
 
 
-def write_cases(path: Path, cases: Sequence[Case]) -> None:
+def write_cases(path: Path, cases: Sequence[TargetCase]) -> None:
     """Write the cases of a suite, a line each; a number is added to repeated ids. Raises `CorpusError` if the file cannot be
     written."""
     seen, lines = Counter[str](), list[str]()
@@ -252,7 +251,7 @@ LOOKED_AT = 3
 async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
     """Draw contemporary papers, each with the most similar past papers with an abstract. Raises `CorpusError` if none is
     suitable."""
-    passed, cases, fit = Counter[str](), list[Case](), 0
+    passed, cases, fit = Counter[str](), list[TargetCase](), 0
 
     def candidates() -> Iterator[tuple[Sequence[str], Paper]]:
         nonlocal fit
@@ -275,7 +274,7 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
             passed[f"with fewer than {wish.least} past papers with an abstract"] += 1
         else:
             of = "the most similar past papers (this corpus has no references)"
-            cases.append(Case.of(paper, background, of))
+            cases.append(TargetCase.of(paper, background, of))
     if not cases:
         raise CorpusError(
             f"corpus {ecosystem.meta.name}: no contemporary paper is suitable as a target",
@@ -300,7 +299,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
     Raises:
         LiteratureError: no service knows a paper, a service that may have more failed, or none of the papers is suitable.
     """
-    cases, passed, silent = dict[str, Case](), Counter[str](), dict[str, None]()
+    cases, passed, silent = dict[str, TargetCase](), Counter[str](), dict[str, None]()
     for name in names:
         if (paper := await library.paper(name)) is None:
             raise LiteratureError(
@@ -318,7 +317,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
         background = [*{one.key: one for one in before(paper, others)}.values()]
         if len(background) >= wish.least:
             of = f"its {len(findings.papers)} references"
-            cases.setdefault(paper.key, Case.of(paper, wish.some(paper.id, background), of))
+            cases.setdefault(paper.key, TargetCase.of(paper, wish.some(paper.id, background), of))
         elif findings.degraded:  # too few references prove nothing if a source failed
             raise LiteratureError(
                 f"{paper.id}: too few references found, and some sources failed: {', '.join(findings.degraded)}",
@@ -348,7 +347,7 @@ def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str
     references."""
     if search := next((one for one in sources if is_search(one, format)), None):
         raise CorpusError(f"{search}: a search has no references", hint="use papers instead: --paper DOI")
-    opening = Opening(format=format, columns=columns)
+    opening = SourceOptions(format=format, columns=columns)
     return [open_corpus(source, opening) for source in sources]
 
 
@@ -362,7 +361,7 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
         CorpusError: a dataset cannot be read, the disk is full, or none of the papers is suitable.
     """
     with tempfile.TemporaryFile() as file:
-        entries, index, passed, cases, fit = Entries(file), Index(), Counter[str](), list[Case](), 0
+        entries, index, passed, cases, fit = Entries(file), Index(), Counter[str](), list[TargetCase](), 0
         rejects = Rejects()
         every = ((number, one) for number, reader in enumerate(readers) for _, one in reader.papers(rejects))
         for source, one in report_each(every, "papers", tell):
@@ -370,14 +369,15 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
                 passed[WITHOUT_ABSTRACT] += 1
             elif index.add(source, one):
                 entries.add(
-                    Entry(source, one.id, one.title, one.abstract, one.year, one.citations, one.references)
+                    CitingPaper(
+                        source, one.id, one.title, one.abstract, one.year, one.citations, one.references
+                    )
                 )
             else:
                 passed[READ_BEFORE] += 1
         passed["that are not papers"] = rejects.total
 
         def candidates() -> Iterator[tuple[Sequence[str], tuple[int, Sequence[int]]]]:
-            """Suitable papers and those of their backgrounds, by number."""
             nonlocal fit
             for number, paper in report_each(enumerate(entries), "references", tell):
                 why = wish.unfit(paper) or ("" if paper.references else "without references")
@@ -397,7 +397,7 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
             if len(background) < wish.least:
                 passed[wish.too_few] += 1
             else:
-                cases.append(Case.of(paper, background, f"its {len(paper.references)} references"))
+                cases.append(TargetCase.of(paper, background, f"its {len(paper.references)} references"))
     if not cases:
         raise CorpusError(
             f"{', '.join(reader.name for reader in readers)}: no paper is suitable as a target",

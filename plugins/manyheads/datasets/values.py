@@ -5,13 +5,13 @@ import datetime as dt
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 from xml.etree.ElementTree import Element
 
 from manyheads.base.text import BRACES, NotTeXError, from_latex, latex_letters
-from manyheads.documents.section_kinds import Section, core_of
+from manyheads.documents.plain import divisions_of
+from manyheads.documents.sections import core_of
 
 Object: TypeAlias = Mapping[str, Any]
 FieldName = Literal[
@@ -93,7 +93,6 @@ def sequence(cell: object) -> list[Any] | None:
 
 
 def _literal(cell: object) -> object:
-    """The list or object in a text; anything else unchanged."""
     if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
         return cell
     try:
@@ -175,7 +174,6 @@ def person(one: object) -> str:
 
 
 def _first(one: object, keys: Sequence[str]) -> object:
-    """The first non-empty value of an object; None if it is not an object."""
     about = cast(Object, one) if isinstance(one, Mapping) else {}
     return next((about[key] for key in keys if about.get(key)), None)
 
@@ -253,57 +251,30 @@ def anthology_id(parts: str) -> str:
     return f"{collection}-{volume:0>2}{paper:0>2}" if wide else f"{collection}-{volume}{paper:0>3}"
 
 
-IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
-"""Identifiers of an entry in unarXive, with their prefixes in references."""
-LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3}
-UNNUMBERED = "-1"
-CITED = re.compile(r"\s*\{\{cite:[0-9a-f-]+\}\}(?:,\s*(?=\{\{cite:))?")
-MARKER = re.compile(r"\{\{[a-z]+:[0-9a-f-]+\}\}")
-
-
 def unarxive(record: Object) -> Mapping[str, Any]:
     """References of a paper of unarXive with their identifiers; introduction and method by headings, see `core_of`."""
-    bibliography = {
-        key: entry
-        for key, one in mapping(record.get("bib_entries")).items()
-        if (entry := _entry(mapping(one)))
-    }
-    core = core_of([*_sections(record.get("body_text"), bibliography)])
+    entries = _object(record.get("bib_entries"))
+    numbers = {key: f"[{number}]" for number, key in enumerate(entries, 1)}
+    parts = [*divisions_of(record.get("body_text"), {key: at for at, key in enumerate(entries)}, numbers)]
+    references = [*map(_entry, map(_object, entries.values()))]
+    core = core_of(parts, [filter(None, (references[at] for at in one.cites or ())) for one in parts])
     texts = {"introduction": core.introduction, "method": core.method}
-    return {"references": [*bibliography.values()], "core_references": core.cites, **texts}
+    return {"references": [*filter(None, references)], "core_references": core.cites, **texts}
 
 
-def mapping(value: object) -> Object:
-    """A JSON object; {} for anything else."""
+def _object(value: object) -> Object:
     return cast(Object, value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _sections(body: object, bibliography: Mapping[str, str]) -> Iterator[Section]:
-    """The paragraphs of each section as one, without markers, for example of formulas."""
-
-    def heading(paragraph: Object) -> tuple[str, ...]:
-        return tuple(str(paragraph.get(key) or "") for key in ("section", "sec_type", "sec_number"))
-
-    for (title, depth, number), each in groupby(map(mapping, _list(body)), heading):
-        texts, cites = list[str](), list[str]()
-        for paragraph in each:
-            texts.append(text(MARKER.sub(" ", CITED.sub("", str(paragraph.get("text") or "")))))
-            spans = (str(mapping(span).get("ref_id")) for span in _list(paragraph.get("cite_spans")))
-            cites += (bibliography[key] for key in spans if key in bibliography)
-        level = LEVELS.get(depth, len(LEVELS) + 1) if title else 0
-        yield Section(title, "\n".join(texts), cites, level, number if number != UNNUMBERED else "")
 
 
 def _entry(entry: Object) -> str:
     """An entry of a bibliography, and its identifiers: the links in it, and ids from the dataset."""
-    links = [mapping(link).get("url") for link in _list(entry.get("contained_links"))]
-    ids = mapping(entry.get("ids"))
-    known = [f"{before}{ids[name]}" for name, before in IDS.items() if ids.get(name)]
-    return text([one for one in (entry.get("bib_entry_raw"), *links, *known) if isinstance(one, str)])
+    links = entry.get("contained_links")
+    urls = [_object(link).get("url") for link in cast("list[Any]", links)] if isinstance(links, list) else []
+    ids = _object(entry.get("ids"))
+    known = [
+        f"{before}{ids[name]}" for name, before in (("doi", "doi:"), ("arxiv_id", "arXiv:")) if ids.get(name)
+    ]
+    return text([one for one in (entry.get("bib_entry_raw"), *urls, *known) if isinstance(one, str)])
 
 
 FIELDS: Mapping[FieldName, Callable[[Any], Any]] = {

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from manyheads.documents.document import Reference
-from manyheads.documents.layout import Line, joined, spacing
+from manyheads.documents.layout import TextLine, joined, spacing
 
 LABEL = re.compile(r"^(?:\[(\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?)\]|(\d{1,3})\.(?=\s)|\((\d{1,3})\)(?=\s))\s*")
 YEAR = re.compile(r"(?<![\d.:/–-])((?:19|20)\d\d)([a-z])?(?![\d/]|\.\d|\s*[–-]\s*\d)")
@@ -35,7 +35,7 @@ WIDEST = 50
 """Maximum references in a range such as [1–50]."""
 
 
-def entries(lines: Sequence[Line], words: Mapping[str, int]) -> list[str]:
+def entries(lines: Sequence[TextLine], words: Mapping[str, int]) -> list[str]:
     """The list's entries, in order: separated by labels, else by hanging indents or blank space, else by years."""
     lines = [one for one in lines if not re.fullmatch(r"\d{1,4}", one.text)]
     if not lines:
@@ -48,11 +48,11 @@ def entries(lines: Sequence[Line], words: Mapping[str, int]) -> list[str]:
     return [joined((one.text for one in group), words) for group in _groups(lines, starts)]
 
 
-def _groups(lines: Sequence[Line], starts: set[int]) -> list[list[Line]]:
+def _groups(lines: Sequence[TextLine], starts: set[int]) -> list[list[TextLine]]:
     return [[*lines[start:end]] for start, end in pairwise((*sorted({0, *starts}), len(lines)))]
 
 
-def _labelled(lines: Sequence[Line]) -> set[int]:
+def _labelled(lines: Sequence[TextLine]) -> set[int]:
     """Lines with the next label's number: years and pages begin lines too."""
     starts, due = set[int](), None
     for number, line in enumerate(lines):
@@ -64,7 +64,7 @@ def _labelled(lines: Sequence[Line]) -> set[int]:
     return starts
 
 
-def _hanging(lines: Sequence[Line]) -> set[int]:
+def _hanging(lines: Sequence[TextLine]) -> set[int]:
     """Lines at the left edge of their column, if others are indented."""
     edges: dict[tuple[int, int], float] = defaultdict(lambda: 9e9)
     for line in lines:
@@ -73,7 +73,7 @@ def _hanging(lines: Sequence[Line]) -> set[int]:
     return {number for number, one in enumerate(lines) if one.x0 - edges[one.page, one.column] < 3}
 
 
-def _spaced(lines: Sequence[Line]) -> set[int]:
+def _spaced(lines: Sequence[TextLine]) -> set[int]:
     """Lines with more space above than others."""
     step = spacing(lines)
     tight = [b.base - a.base for a, b in pairwise(lines) if 0 < b.base - a.base < 1.02 * step]
@@ -87,7 +87,7 @@ def _spaced(lines: Sequence[Line]) -> set[int]:
     }
 
 
-def _worded(lines: Sequence[Line]) -> set[int]:
+def _worded(lines: Sequence[TextLine]) -> set[int]:
     """Lines that begin with a name, after the end of an entry."""
     name = re.compile(rf"^[{LETTER}][\w’'-]{{1,40}}(?:,|\s+[{LETTER}]|\s+and\b)")
     return {
@@ -97,7 +97,7 @@ def _worded(lines: Sequence[Line]) -> set[int]:
     }
 
 
-def _worth(lines: Sequence[Line], starts: set[int]) -> float:
+def _worth(lines: Sequence[TextLine], starts: set[int]) -> float:
     """Number of pieces that look like an entry (a year, not too long, letters at its start) minus the others."""
     worth = 0.0
     for group in _groups(lines, starts):
@@ -247,7 +247,7 @@ def family_names(text: str) -> tuple[str, ...]:
     return tuple(names[:100])
 
 
-class Citations:
+class CitationFinder:
     """Finds the references cited by a text."""
 
     def __init__(self, references: Sequence[Reference]) -> None:

@@ -43,12 +43,10 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 
 
 def letter_count(text: str) -> int:
-    """The number of letters and digits."""
     return len(re.sub(r"[\W_]+", "", text))
 
 
 def hull(boxes: Iterable[Box]) -> Box:
-    """The box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
@@ -75,7 +73,6 @@ class Section(_Part):
 
     @property
     def name(self) -> str:
-        """Number and title."""
         return f"{self.number} {self.title}".strip()
 
 
@@ -230,7 +227,6 @@ class Document(_Part):
 
     @property
     def words(self) -> int:
-        """Number of words of all visible texts."""
         return sum(len(WORD.findall(unit.text)) for unit in self.units())
 
     def text(self, *kinds: Kind) -> str:

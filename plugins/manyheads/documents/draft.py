@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from manyheads.base.resources import parse_yaml
-from manyheads.documents.bibliography import DOI, Citations, reference
+from manyheads.documents.bibliography import DOI, CitationFinder, reference
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -27,11 +27,11 @@ from manyheads.documents.document import (
 )
 from manyheads.documents.sections import (
     ABSTRACT,
-    NUMBERED,
     PERSON,
     PLAIN,
     REFERENCES,
     Division,
+    numbered_title,
     pieces_of_names,
     set_kinds,
 )
@@ -102,7 +102,7 @@ class Draft:
         self._shorten_abstract()
         spelled = self._cleared()
         set_kinds(self.divisions)
-        citations = Citations(self.references)
+        citations = CitationFinder(self.references)
         sections = tuple(
             Section(
                 title=one.title,
@@ -134,7 +134,6 @@ class Draft:
         return Document.model_validate(parts)
 
     def read(self) -> int:
-        """Number of letters and digits in all parts."""
         cells = (cell for one in self.tables for row in one.rows for cell in row)
         sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
         parts = (one.text for one in (*self.references, *self.notes))
@@ -192,8 +191,6 @@ FRONT = 200
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a text."""
-
     kind: Literal[
         "title", "authors", "abstract", "heading", "paragraph", "figure", "table", "note", "reference"
     ]
@@ -234,7 +231,7 @@ def draft_of(blocks: Sequence[Block]) -> Draft:
                 draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
             case "heading":
                 _close(draft, paragraphs)
-                number, title = _numbered(one)
+                number, title = numbered_title(one.text, one.number)
                 place = "references" if REFERENCES.match(title) else "section"
                 if ABSTRACT.fullmatch(title):
                     place = "abstract"
@@ -266,28 +263,13 @@ def _titled(blocks: list[Block], draft: Draft) -> list[Block]:
     first = next((one for one in blocks if one.kind == "heading"), None)
     if first is None or blocks[0] is not first or any(one.kind == "title" for one in blocks):
         return blocks
-    number, title = _numbered(first)
+    number, title = numbered_title(first.text, first.number)
     others = [one for one in blocks if one.kind == "heading" and one is not first]
     if number or PLAIN.match(title) or any(one.level < first.level for one in others):
         return blocks
     draft.title = title
     level = min((one.level for one in others), default=1) - 1
     return [replace(one, level=one.level - level) if one.kind == "heading" else one for one in blocks[1:]]
-
-
-def _numbered(one: Block) -> tuple[str, str]:
-    """A heading's number and its title."""
-    text = " ".join(one.text.split())
-    if one.number:
-        return one.number, text
-    if (match := NUMBERED.match(text)) and not match[2].islower() and not match[1].isalpha():
-        return match[1].rstrip("."), match[2].rstrip(".:")
-    if match := re.match(
-        r"(?:Appendix\s+)?([A-Z](?:\.\d+)*)[.:]\s+(?=\S)|(?:Appendix\s+)([A-Z])\s+(?=\S)|([IVX]+)\.\s+(?=\S)",
-        text,
-    ):
-        return match[1] or match[2] or match[3], text[match.end() :].rstrip(".:")
-    return "", text.rstrip(".:")
 
 
 def _captioned(blocks: Sequence[Block]) -> list[Block]:

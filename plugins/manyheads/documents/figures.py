@@ -21,9 +21,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
-from manyheads.documents.layout import Line, Sheet, joined, wordy
+from manyheads.documents.layout import PageLines, TextLine, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
-from manyheads.documents.words import Drawing, Word
+from manyheads.documents.words import Graphic, PdfWord
 
 LABEL = re.compile(
     r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
@@ -33,17 +33,15 @@ LABEL = re.compile(
 
 @dataclass
 class Caption:
-    """A caption with its figure or table."""
-
     kind: Literal["figure", "table"]
     number: str
-    lines: list[Line]
+    lines: list[TextLine]
     left: float
     """Horizontal bounds of its region."""
     right: float
     box: Box | None = None
     source: Literal["raster", "vector", "space", ""] = ""
-    words: list[Word] = field(default_factory=list[Word])
+    words: list[PdfWord] = field(default_factory=list[PdfWord])
 
     @property
     def top(self) -> float:
@@ -55,7 +53,6 @@ class Caption:
 
     @property
     def across(self) -> tuple[float, float]:
-        """Left and right edge of its lines."""
         return min(one.x0 for one in self.lines), max(one.x1 for one in self.lines)
 
     def text(self, words: Mapping[str, int]) -> str:
@@ -65,7 +62,7 @@ class Caption:
         return match[4] if match else text
 
 
-def captions_of(sheet: Sheet, body: float) -> list[Caption]:
+def captions_of(sheet: PageLines, body: float) -> list[Caption]:
     """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
@@ -85,7 +82,7 @@ def captions_of(sheet: Sheet, body: float) -> list[Caption]:
     return made
 
 
-def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
+def _starts_caption(line: TextLine, sheet: PageLines, body: float) -> bool:
     """Whether a line begins a caption rather than a text line: `Figure 2. We see` may be either."""
     match = LABEL.match(line.text)
     if not match:
@@ -105,8 +102,7 @@ def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
     return apart and marked and match[4][:1].isupper()
 
 
-def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> Line | None:
-    """The next line of the caption."""
+def _next_line(lines: Sequence[TextLine], sheet: PageLines, starts: Sequence[TextLine]) -> TextLine | None:
     last, left, right = lines[-1], min(one.x0 for one in lines), max(one.x1 for one in lines)
     step = last.base - lines[-2].base if len(lines) > 1 else 1.45 * last.size
     candidates = [
@@ -123,7 +119,7 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
     return candidates[0] if candidates and full else None
 
 
-def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
+def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: PageLines, body: float) -> None:
     """Set the horizontal bounds of a caption's region, if another caption is beside it."""
     left, right = one.across
     for other in captions:
@@ -135,13 +131,13 @@ def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: f
                 one.left = max(one.left, (left + edges[1]) / 2)
 
 
-def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
+def _text_between(one: Caption, other: Caption, sheet: PageLines, body: float) -> bool:
     """Whether a paragraph separates two captions, so that their regions are not side by side."""
     top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
     return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
 
 
-def prose(line: Line, body: float) -> bool:
+def prose(line: TextLine, body: float) -> bool:
     """Whether a line is part of a paragraph: words in the text's font, across its whole column."""
     wide = line.width > 0.55 * (line.right - line.left)
     gaps = any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
@@ -169,8 +165,8 @@ class Band:
     """The page between a caption and the next text above or below it."""
 
     box: Box
-    drawings: list[Drawing]
-    words: list[Word]
+    drawings: list[Graphic]
+    words: list[PdfWord]
 
     @property
     def drawn(self) -> float:
@@ -179,9 +175,13 @@ class Band:
             (x1 - x0) * (y1 - y0) for _, (x0, y0, x1, y1) in self.drawings if min(x1 - x0, y1 - y0) > 4
         )
 
+    def within(self, box: Box) -> "Band":
+        drawings = [one for one in self.drawings if _inside(one.box, box)]
+        return Band(box, drawings, [one for one in self.words if _inside(_extent(one), box)])
+
 
 def floats(
-    made: Sequence[Sheet], body: float, words: Mapping[str, int]
+    made: Sequence[PageLines], body: float, words: Mapping[str, int]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...], tuple[str, ...]]:
     """All figures and tables, and missing ones; removes their lines from the sheets."""
     figures: list[Figure] = []
@@ -205,7 +205,7 @@ def floats(
     return tuple(figures), tuple(tables), tuple(faults)
 
 
-def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
+def _texts(sheet: PageLines, captions: Sequence[Caption], body: float) -> list[TextLine]:
     """Lines outside figures and tables: complete paragraphs, headings, captions, separated parts."""
     captioned = {id(line) for one in captions for line in one.lines}
     ruled = [box for one in captions if one.kind == "table" and (box := _ruled(sheet, one, captions))]
@@ -238,7 +238,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
 
 
-def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
+def _front(sheet: PageLines, lines: Sequence[TextLine], body: float) -> list[TextLine]:
     """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
     opening = next((one for one in lines if opens_abstract(one, body) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
@@ -247,7 +247,7 @@ def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
 
 
 def _bands(
-    one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int], captions: Sequence[Caption]
+    one: Caption, sheet: PageLines, texts: Sequence[TextLine], taken: set[int], captions: Sequence[Caption]
 ) -> tuple[Band, Band]:
     """The regions above and below a caption, up to the next text or another caption's region."""
     left, right = one.across
@@ -273,6 +273,9 @@ def _bands(
     low = min((box[1] for box in across if box[1] >= one.bottom - 3), default=sheet.page.height)
     for y0, y1 in _head_rules(sheet):
         high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
+    page = sheet.page
+    free = (each for each in page.drawings if id(each) not in taken)
+    drawings = [each for each in free if not _is_ground(each, page.width, page.height)]
     bands: list[Band] = []
     for top, bottom in ((high, one.top), (one.bottom, low)):
         # Text may stand beside a figure, in its column.
@@ -280,11 +283,11 @@ def _bands(
         west = max((box[2] for box in beside if box[2] <= left + 5), default=one.left)
         east = min((box[0] for box in beside if box[0] >= right - 5), default=one.right)
         box = max(one.left, west) - 2, top, min(one.right, east) + 2, bottom
-        bands.append(_band(sheet, box, taken))
+        bands.append(Band(box, drawings, page.words).within(box))
     return bands[0], bands[1]
 
 
-def _off(caption: Caption, drawing: Drawing) -> float:
+def _off(caption: Caption, drawing: Graphic) -> float:
     """Distance of a drawing above or below a caption; infinite if it is neither."""
     x0, y0, x1, y1 = drawing.box
     if overlap((x0, x1), caption.across) <= 0:
@@ -292,40 +295,37 @@ def _off(caption: Caption, drawing: Drawing) -> float:
     return min((off for off in (caption.top - y1, y0 - caption.bottom) if off > -5), default=math.inf)
 
 
-def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box | None:
-    """The region between the first and last similar rules near a table's caption."""
-    rules = sorted(
-        (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60),
-        key=lambda box: box[1],
-    )
-    best: Box | None = None
+def _ruled(sheet: PageLines, caption: Caption, captions: Sequence[Caption]) -> Box | None:
+    """The region between the first and last similar rules near a table's caption, up to the next caption."""
+    wide = (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60)
+    rules = sorted(wide, key=lambda box: box[1])
+    line = caption.lines[0]
+    others = [other for other in captions if other is not caption]
     for down in (True, False):
-        ordered = rules if down else rules[::-1]
-        first = next(
-            (
-                box
-                for box in ordered
-                if -3 < (box[1] - caption.bottom if down else caption.top - box[3]) < 40
-                and overlap((box[0], box[2]), (caption.lines[0].x0, caption.lines[0].x1)) > 0
-            ),
-            None,
+        near = (
+            box
+            for box in (rules if down else rules[::-1])
+            if -3 < (box[1] - caption.bottom if down else caption.top - box[3]) < 40
+            and overlap((box[0], box[2]), (line.x0, line.x1)) > 0
         )
-        if first is None:
+        if (first := next(near, None)) is None:
             continue
-        alike = [box for box in rules if abs(box[0] - first[0]) < 3 and abs(box[2] - first[2]) < 3]
-        ends = [other.top if down else other.bottom for other in captions if other is not caption]
+        low = high = first[1]
         if down:
-            limit = min((end for end in ends if end > first[1]), default=math.inf)
-            alike = [box for box in alike if first[1] <= box[1] < limit]
+            high = min((other.top for other in others if other.top > low), default=math.inf)
         else:
-            limit = max((end for end in ends if end < first[1]), default=-math.inf)
-            alike = [box for box in alike if limit < box[1] <= first[1]]
-        if len(alike) > 1 and best is None:
-            best = hull(alike)
-    return best
+            low = max((other.bottom for other in others if other.bottom < high), default=-math.inf)
+        alike = [
+            box
+            for box in rules
+            if max(abs(box[0] - first[0]), abs(box[2] - first[2])) < 3 and low <= box[1] <= high
+        ]
+        if len(alike) > 1:
+            return hull(alike)
+    return None
 
 
-def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
+def _head_rules(sheet: PageLines) -> list[tuple[float, float]]:
     """Upper and lower edges of the rules that separate running heads and footnotes."""
     edges = [*(one.bottom for one in sheet.furniture), *(one.top for one in sheet.notes[:1])]
     return [
@@ -335,23 +335,11 @@ def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
     ]
 
 
-def _band(sheet: Sheet, box: Box, taken: set[int]) -> Band:
-    page = sheet.page
-    drawings = [
-        one
-        for one in page.drawings
-        if id(one) not in taken and _inside(one.box, box) and not _is_ground(one, page.width, page.height)
-    ]
-    words = [one for one in page.words if _inside(_extent(one), box)]
-    return Band(box, drawings, words)
-
-
-def _is_ground(one: Drawing, width: float, height: float) -> bool:
-    """Whether a drawing is the page's background."""
+def _is_ground(one: Graphic, width: float, height: float) -> bool:
     return one.box[2] - one.box[0] > 0.95 * width and one.box[3] - one.box[1] > 0.95 * height
 
 
-def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) -> bool:
+def _tables_below(captions: Sequence[tuple[PageLines, list[Caption]]], body: float) -> bool:
     """Whether most tables of this document are below their captions."""
     votes = 0
     for sheet, own in captions:
@@ -364,12 +352,12 @@ def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) 
     return votes >= 0
 
 
-def _grown(band: Band, caption: Caption) -> list[Word]:
+def _grown(band: Band, caption: Caption) -> list[PdfWord]:
     """The words of a table: row by row from its caption, until the gap is too wide."""
     down = band.box[1] >= caption.bottom - 4
     edge = caption.bottom if down else caption.top
     rows = sorted((one for one in band.words if one.upright), key=lambda one: one.base, reverse=not down)
-    words: list[Word] = []
+    words: list[PdfWord] = []
     for word in rows:
         x0, y0, x1, y1 = _extent(word)
         if (y0 - edge if down else edge - y1) > ROW:
@@ -385,7 +373,7 @@ def _grown(band: Band, caption: Caption) -> list[Word]:
     return words
 
 
-def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below: bool) -> None:
+def _place(sheet: PageLines, captions: Sequence[Caption], body: float, tables_below: bool) -> None:
     """Find the region of each caption of a page."""
     if not captions:
         return
@@ -403,7 +391,7 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             one.words = _grown(band, one)
             boxes = [*map(_extent, one.words)]
             around = hull(boxes) if boxes else hull(each.box for each in band.drawings)
-            near = [each for each in band.drawings if _inside(each.box, _wider(around, 14))]
+            near = [each for each in band.drawings if _inside(each.box, wider(around, 14))]
             one.box = _trimmed(sheet, hull((around, *(each.box for each in near))), band.box)
         else:
             band = above if above.drawn > 200 or below.drawn <= 200 else below
@@ -424,23 +412,17 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     """A table's region, limited by the pictures of a figure whose caption ends it."""
     left, top, right, bottom = band.box
     down = top >= table.bottom - 4
-    edge = bottom if down else top
-    if not any(
-        one.kind == "figure" and abs((one.top if down else one.bottom) - edge) < 4 for one in captions
-    ):
-        return band
+    ends = (abs(one.top - bottom if down else one.bottom - top) for one in captions if one.kind == "figure")
     solid = [
         box for kind, box in band.drawings if kind != "path" and min(box[2] - box[0], box[3] - box[1]) > SMALL
     ]
-    if not solid:
+    if not solid or min(ends, default=math.inf) >= 4:
         return band
     least, most = min(box[1] for box in solid), max(box[3] for box in solid)
-    box = (left, top, right, least) if down else (left, most, right, bottom)
-    drawings = [one for one in band.drawings if _inside(one.box, box)]
-    return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
+    return band.within((left, top, right, least) if down else (left, most, right, bottom))
 
 
-def _connected(band: Band) -> list[Drawing]:
+def _connected(band: Band) -> list[Graphic]:
     """The drawings of a figure: those of its region except isolated rules."""
     solid = [one for one in band.drawings if min(one.box[2] - one.box[0], one.box[3] - one.box[1]) > 4]
     if not solid:
@@ -450,7 +432,7 @@ def _connected(band: Band) -> list[Drawing]:
     around = hull(one.box for one in solid)
     if around[3] - around[1] < SMALL / 2:
         return []
-    return [one for one in band.drawings if _inside(one.box, _wider(around, NEAR))]
+    return [one for one in band.drawings if _inside(one.box, wider(around, NEAR))]
 
 
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
@@ -467,7 +449,7 @@ def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
     return box
 
 
-def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
+def _trimmed(sheet: PageLines, box: Box, bounds: Box) -> Box | None:
     """A box trimmed to the visible content, or extended within limits if the content continues beyond an edge."""
     page = sheet.page
     scale, pixels = page.scale, page.pixels
@@ -497,9 +479,9 @@ def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
     return tuple(round(float(value) / scale, 1) for value in (left, top, right, bottom))  # pyright: ignore[reportReturnType]
 
 
-def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
+def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
     """The words of a table by rows and cells."""
-    rows: list[list[Word]] = []
+    rows: list[list[PdfWord]] = []
     for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
         if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):
             rows[-1].append(word)
@@ -517,10 +499,9 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
     return tuple(made)
 
 
-def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
-    """Remove captions, and the lines within figures and tables, from a sheet."""
+def _take_out(sheet: PageLines, captions: Sequence[Caption]) -> None:
     captioned = {id(line) for one in captions for line in one.lines}
-    boxes = [_wider(one.box, 3) for one in captions if one.box]
+    boxes = [wider(one.box, 3) for one in captions if one.box]
     sheet.lines = [
         line
         for line in sheet.lines
@@ -528,7 +509,7 @@ def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
     ]
 
 
-def _extent(word: Word) -> Box:
+def _extent(word: PdfWord) -> Box:
     if not word.upright:
         return word.ink
     return word.x0, min(word.ink[1], word.base - 0.5 * word.size), word.x1, max(word.ink[3], word.base)
@@ -545,5 +526,5 @@ def _touches(box: Box, other: Box) -> bool:
     return box[0] <= other[2] and box[2] >= other[0] and box[1] <= other[3] and box[3] >= other[1]
 
 
-def _wider(box: Box, by: float) -> Box:
+def wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by

@@ -2,15 +2,17 @@
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 from manyheads.documents.document import Document, Hidden, letter_count
 from manyheads.documents.draft import Block, draft_of
 from manyheads.documents.pictures import beside
+from manyheads.documents.sections import ABSTRACT
 
 VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
@@ -28,51 +30,54 @@ APART = frozenset(
 """Elements that begin and end a paragraph."""
 CLOSES = {one: group for group in (("p",), ("li",), ("dd", "dt"), ("tr",), ("td", "th")) for one in group}
 """Elements that an element of their kind ends, if it is not closed."""
+LEFT_OUT = ("ltx_page_footer", "ltx_page_navbar", "ltx_TOC", "ltx_dates", "ltx_role_affiliationtext")
+EQUATIONS = ("ltx_equation", "ltx_equationgroup", "ltx_eqn_table")
+"""Classes of LaTeXML."""
 DEEPEST = 150
 UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
     r"|text-indent:-\d{3,}|left:-\d{3,}|clip:rect\(0"
 )
-NOTE = "ltx_note_content"
+METAS: Mapping[str, Literal["title", "authors", "abstract"]] = {
+    "title": "title", "author": "authors", "abstract": "abstract",
+}  # fmt: skip
 
 
 @dataclass
-class Node:
-    """An element, or a text."""
-
+class Element:
     tag: str
     attributes: dict[str, str] = field(default_factory=dict[str, str])
-    children: "list[Node | str]" = field(default_factory=list["Node | str"])
+    children: "list[Element | str]" = field(default_factory=list["Element | str"])
 
     def has(self, *names: str) -> bool:
-        """Whether it has a class."""
-        classes = self.attributes.get("class", "").split()
-        return any(name in classes for name in names)
+        return not {*names}.isdisjoint(self.attributes.get("class", "").split())
 
-    def all(self, tag: str) -> "Iterator[Node]":
-        """The descendants of a kind."""
+    def all(self, tag: str, *names: str) -> "Iterator[Element]":
+        """The descendants of a kind; with names, those with one of these classes."""
         for child in self.children:
-            if isinstance(child, Node):
-                if child.tag == tag:
+            if isinstance(child, Element):
+                if child.tag == tag and (not names or child.has(*names)):
                     yield child
-                yield from child.all(tag)
+                yield from child.all(tag, *names)
 
 
 class _Tree(HTMLParser):
     """The elements of a page; too deep nesting is flattened."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = Node("")
+        self.root = Element("")
         self.comments: list[str] = []
         self._open = [self.root]
+        self.feed(text)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         while len(self._open) > 1 and self._open[-1].tag in CLOSES.get(tag, ()):
             self._open.pop()
         if tag in APART and self._open[-1].tag == "p":
             self._open.pop()
-        node = Node(tag, {key: value or "" for key, value in attrs})
+        node = Element(tag, {key: value or "" for key, value in attrs})
         self._open[-1].children.append(node)
         if tag not in VOID and len(self._open) < DEEPEST:
             self._open.append(node)
@@ -92,30 +97,27 @@ class _Tree(HTMLParser):
 
 def read_html(path: Path, text: str) -> Document:
     """A paper on a page; hidden text and comments are separated."""
-    tree = _Tree()
-    tree.feed(text)
-    tree.close()
-    page = _Page(path.parent)
+    tree = _Tree(text)
+    page = _Blocks(path.parent)
     page.walk(tree.root)
-    page.close()
-    metas = [one.attributes for one in tree.root.all("meta")]
-    told = [
-        Block("authors" if name == "author" else name, one.get("content", ""))
-        for one in metas
-        for name in (one.get("name", "").casefold().removeprefix("citation_"),)
-        if name in ("title", "author", "abstract") and one.get("content")
-    ]
+    page.end_paragraph()
     kinds = {one.kind for one in page.blocks}
-    draft = draft_of([*(one for one in told if one.kind not in kinds), *page.blocks])
+    metas = list[Block]()
+    for one in tree.root.all("meta"):
+        name, content = one.attributes.get("name", "").casefold(), one.attributes.get("content", "")
+        kind = METAS.get(name.removeprefix("citation_"))
+        if kind and content and kind not in kinds:
+            metas.append(Block(kind, content))
+    draft = draft_of([*metas, *page.blocks])
     if not draft.title:
-        draft.title = next((_inline(one) for one in tree.root.all("title")), "")
+        draft.title = next(map(_inline, tree.root.all("title")), "")
     draft.letters = letter_count(_inline(tree.root))
     draft.hidden += page.hidden
     draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
     return draft.document()
 
 
-class _Page:
+class _Blocks:
     """The blocks of a page, in order."""
 
     def __init__(self, folder: Path) -> None:
@@ -129,8 +131,7 @@ class _Page:
         """Whether the last block is a picture of this paragraph."""
         self._appendix = False
 
-    def close(self) -> None:
-        """End a paragraph."""
+    def end_paragraph(self) -> None:
         text = " ".join("".join(self._text).split())
         self._text.clear()
         if text:
@@ -138,117 +139,108 @@ class _Page:
             self._item = ""
         self._panels = False
 
-    def walk(self, node: Node) -> None:
+    def walk(self, node: Element) -> None:
         """Add all descendants of an element."""
-        numbers = (
-            itertools.count(int(node.attributes.get("start", "")[:4] or 1)) if node.tag == "ol" else None
-        )
+        start = int(node.attributes.get("start", "")[:4] or 1) if node.tag == "ol" else 1
+        numbers = itertools.count(start)
         for child in node.children:
             if isinstance(child, str):
                 self._text.append(child)
                 continue
-            if numbers and child.tag == "li" and not node.has("ltx_enumerate"):
-                self.close()
+            if node.tag == "ol" and child.tag == "li" and not node.has("ltx_enumerate"):
+                self.end_paragraph()
                 self._item = f"{next(numbers)}. "
             self._take(child)
 
-    def _take(self, node: Node) -> None:
-        tag = node.tag
-        if tag in SKIPPED or node.has(
-            "ltx_page_footer", "ltx_page_navbar", "ltx_TOC", "ltx_dates", "ltx_role_affiliationtext"
-        ):
+    def _take(self, node: Element) -> None:
+        tag, role = node.tag, node.attributes.get("role")
+        if tag in SKIPPED or node.has(*LEFT_OUT):
             return
         if _hides(node):
             if text := _inline(node):
                 self.hidden.append(Hidden(text=text, page=0, why="invisible"))
             return
         if tag in APART:
-            self.close()
+            self.end_paragraph()
         if node.has("ltx_title_document") or (tag == "h1" and node.has("title")):
             self.blocks.append(Block("title", re.sub(r"^Title:\s*", "", _inline(node))))
         elif node.has("ltx_authors", "authors"):
-            people = [_inline(one) for one in node.all("span") if one.has("ltx_personname")]
+            people = [*map(_inline, node.all("span", "ltx_personname"))]
             self.blocks += [
                 Block("authors", one) for one in people or [re.sub(r"^Authors?:\s*", "", _inline(node))]
             ]
         elif node.has("ltx_abstract", "abstract") or node.attributes.get("id") == "abstract":
-            text = re.sub(r"^Abstract\b[\s.:—–-]*", "", _inline(node), flags=re.I)
-            self.blocks.append(Block("abstract", text))
+            self.blocks.append(Block("abstract", ABSTRACT.sub("", _inline(node))))
         elif re.fullmatch("h[1-6]", tag):
             level = int(tag[1]) - ("ltx_title" in node.attributes.get("class", ""))
             self.blocks.append(Block("heading", _inline(node), level=max(1, level), appendix=self._appendix))
-        elif tag == "figure" or (
-            tag == "table" and not node.has("ltx_equation", "ltx_equationgroup", "ltx_eqn_table")
-        ):
+        elif tag == "figure" or (tag == "table" and not node.has(*EQUATIONS)):
             self._take_float(node)
-        elif node.has("ltx_bibitem") or node.attributes.get("role") == "doc-biblioentry":
-            label = next((_inline(one) for one in node.all("span") if one.has("ltx_tag_bibitem")), "")
-            parts = [_inline(one) for one in node.all("span") if one.has("ltx_bibblock")]
+        elif node.has("ltx_bibitem") or role == "doc-biblioentry":
+            label = next(map(_inline, node.all("span", "ltx_tag_bibitem")), "")
             number = label.strip("[]() ") if re.fullmatch(r"\W*[\w+]{1,9}\W*", label) else ""
-            self.blocks.append(Block("reference", " ".join(parts) or _inline(node), number=number))
-        elif node.has("ltx_note", "footnote") or node.attributes.get("role") == "doc-footnote":
-            inner = next((one for one in node.all("span") if one.has(NOTE)), node)
+            parts = " ".join(map(_inline, node.all("span", "ltx_bibblock")))
+            self.blocks.append(Block("reference", parts or _inline(node), number=number))
+        elif node.has("ltx_note", "footnote") or role == "doc-footnote":
+            inner = next(node.all("span", "ltx_note_content"), node)
             self.blocks.append(Block("note", re.sub(r"^[\d*†‡]{1,3}\s*", "", _inline(inner))))
-        elif tag in ("math", "img"):
-            self._text.append(_inline(Node("", children=[node])))
-            if tag == "img" and (name := self._file(node)):
-                one = self.blocks.pop() if self._panels else Block("figure", node.attributes.get("alt", ""))
-                self.blocks.append(replace(one, files=(*one.files, name)))
-                self._panels = True
+        elif tag == "math":
+            self._text.append(_formula(node))
+        elif tag == "img" and (name := self._file(node)):
+            one = self.blocks.pop() if self._panels else Block("figure", node.attributes.get("alt", ""))
+            self.blocks.append(replace(one, files=(*one.files, name)))
+            self._panels = True
         else:
             before, self._appendix = self._appendix, self._appendix or node.has("ltx_appendix")
             self.walk(node)
             self._appendix = before
         if tag in APART:
-            self.close()
+            self.end_paragraph()
 
-    def _take_float(self, node: Node) -> None:
+    def _take_float(self, node: Element) -> None:
         captions = [_inline(one) for tag in ("figcaption", "caption") for one in node.all(tag)]
-        caption = next(
-            (one for one in captions if re.match(r"(?:Fig|Tab)", one)), next(reversed(captions), "")
-        )
-        rows = tuple(
-            tuple(
-                _inline(cell) for cell in row.children if isinstance(cell, Node) and cell.tag in ("td", "th")
-            )
-            for row in node.all("tr")
-        )
+        labelled = (one for one in captions if one.startswith(("Fig", "Tab")))
+        caption = next(labelled, captions[-1] if captions else "")
         images = [*node.all("img")]
-        files = tuple(filter(None, map(self._file, images)))
         if node.has("ltx_table") or node.tag == "table" or (caption.startswith("Tab") and not images):
+            cells = ([one for one in row.children if isinstance(one, Element)] for row in node.all("tr"))
+            rows = (tuple(_inline(one) for one in row if one.tag in ("td", "th")) for row in cells)
             self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))
         else:
+            files = tuple(filter(None, map(self._file, images)))
             self.blocks.append(Block("figure", caption or " ", files=files))
 
-    def _file(self, image: Node) -> str | None:
+    def _file(self, image: Element) -> str | None:
         return beside(self._folder, unquote(image.attributes.get("src", "")))
 
 
-def _hides(node: Node) -> bool:
+def _hides(node: Element) -> bool:
     style = re.sub(r"\s+", "", node.attributes.get("style", "")).casefold()
     return "hidden" in node.attributes or bool(UNSEEN.search(style))
 
 
-def _inline(node: Node) -> str:
+def _formula(node: Element) -> str:
+    return f"${node.attributes['alttext']}$" if node.attributes.get("alttext") else _inline(node)
+
+
+def _inline(node: Element) -> str:
     """The text below an element with formulas as source, without notes and hidden text."""
-    return " ".join("".join(_walk(node)).split())
+    return " ".join("".join(_texts(node)).split())
 
 
-def _walk(node: Node) -> Iterator[str]:
+def _texts(node: Element) -> Iterator[str]:
     for child in node.children:
         if isinstance(child, str):
             yield child
         elif child.tag == "math":
-            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _inline(child)
-        elif (
+            yield _formula(child)
+        elif not (
             child.tag in SKIPPED
             or child.tag.startswith("annotation")
             or child.has("ltx_note", "ltx_tag_note")
             or _hides(child)
         ):
-            continue
-        else:
             gap = " " if child.tag in APART or child.tag in ("td", "th") else ""
             yield gap
-            yield from _walk(child)
+            yield from _texts(child)
             yield gap

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from manyheads.documents.document import Box
-from manyheads.documents.words import Page, Word
+from manyheads.documents.words import PdfPage, PdfWord
 
 T = TypeVar("T")
 GAP = 1.6
@@ -43,11 +43,11 @@ MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
 
 
 @dataclass
-class Line:
+class TextLine:
     """Words in one line of one column."""
 
     page: int
-    words: list[Word]
+    words: list[PdfWord]
     column: int = 0
     """-1 for one across both columns, else 0 or 1."""
     left: float = 0
@@ -99,20 +99,18 @@ class Line:
 
 
 @dataclass
-class Sheet:
-    """A page's lines."""
-
-    page: Page
-    lines: list[Line]
+class PageLines:
+    page: PdfPage
+    lines: list[TextLine]
     gutter: float | None = None
     """Position of the gap between two columns; None with one column."""
     left: float = 0
     right: float = 0
-    notes: list[Line] = field(default_factory=list[Line])
-    furniture: list[Line] = field(default_factory=list[Line])
+    notes: list[TextLine] = field(default_factory=list[TextLine])
+    furniture: list[TextLine] = field(default_factory=list[TextLine])
 
 
-def sheets(pages: Sequence[Page]) -> tuple[list[Sheet], float]:
+def sheets(pages: Sequence[PdfPage]) -> tuple[list[PageLines], float]:
     """The pages' lines in reading order, and the document's main font size."""
     made = [_sheet(page) for page in pages]
     _agree(made)
@@ -131,8 +129,8 @@ def sheets(pages: Sequence[Page]) -> tuple[list[Sheet], float]:
     return made, body
 
 
-def _sheet(page: Page) -> Sheet:
-    lines: list[list[Word]] = []
+def _sheet(page: PdfPage) -> PageLines:
+    lines: list[list[PdfWord]] = []
     for word in page.words:
         if not word.upright:
             continue
@@ -143,8 +141,8 @@ def _sheet(page: Page) -> Sheet:
                 lines[-1].append(word)
                 continue
         lines.append([word])
-    joined = [Line(page.number, words) for words in _joined(lines)]
-    sheet = Sheet(page, joined)
+    joined = [TextLine(page.number, words) for words in _joined(lines)]
+    sheet = PageLines(page, joined)
     if joined:
         prose = [one for one in joined if one.width > PROSE * page.width] or joined
         sheet.left, sheet.right = min(one.x0 for one in prose), max(one.x1 for one in prose)
@@ -152,33 +150,35 @@ def _sheet(page: Page) -> Sheet:
     return sheet
 
 
-def _joined(lines: list[list[Word]]) -> list[list[Word]]:
+def _joined(lines: list[list[PdfWord]]) -> list[list[PdfWord]]:
     """Adjacent pieces of a line drawn one after the other, joined."""
-    pieces = sorted((Line(0, words) for words in lines), key=lambda one: (one.base, one.x0))
-    done: list[Line] = []
+    pieces = sorted((TextLine(0, words) for words in lines), key=lambda one: (one.base, one.x0))
+    done: list[TextLine] = []
     for piece in pieces:
         for other in reversed(done[-8:]):
             near, before = _follows(other, piece, piece.size), _follows(piece, other, piece.size)
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
-                done.append(Line(0, [*other.words, *piece.words] if near else [*piece.words, *other.words]))
+                done.append(
+                    TextLine(0, [*other.words, *piece.words] if near else [*piece.words, *other.words])
+                )
                 break
         else:
             done.append(piece)
     return _with_indices(done)
 
 
-def _follows(one: Line, other: Line, size: float) -> bool:
+def _follows(one: TextLine, other: TextLine, size: float) -> bool:
     """Whether a piece stands right behind another; the number of a heading is farther from its title."""
     return -0.3 * size < other.x0 - one.x1 < (2.2 if ORDINAL.match(one.text) else 0.8) * size
 
 
-def _with_indices(lines: list[Line]) -> list[list[Word]]:
+def _with_indices(lines: list[TextLine]) -> list[list[PdfWord]]:
     """Lines, with superscripts and subscripts of formulas in their positions."""
     hosts = [one for one in lines if len(one.words) > 3]
     bases = [one.base for one in hosts]
-    kept: list[Line] = []
-    more: dict[int, list[Word]] = {}
+    kept: list[TextLine] = []
+    more: dict[int, list[PdfWord]] = {}
     for line in lines:
         near = range(bisect_left(bases, line.base - 12), bisect_left(bases, line.base + 12))
         fits = (
@@ -200,7 +200,7 @@ def _with_indices(lines: list[Line]) -> list[list[Word]]:
     ]
 
 
-def _gutter(sheet: Sheet) -> float | None:
+def _gutter(sheet: PageLines) -> float | None:
     """The middle of the gap between two columns, if there are two."""
     width = sheet.page.width
     edges = [0] * (int(width) + 2)
@@ -216,7 +216,7 @@ def _gutter(sheet: Sheet) -> float | None:
     return place if min(left, right) >= 6 and across <= 0.6 * (left + right) else None
 
 
-def _sides(sheet: Sheet, place: float) -> tuple[int, int, int]:
+def _sides(sheet: PageLines, place: float) -> tuple[int, int, int]:
     """Number of text lines left and right of a gutter, and across it."""
     halves = [half for line in sheet.lines for half in _halves(line, place)]
     across = sum(one.x0 < place - GUTTER and one.x1 > place + GUTTER for one in halves)
@@ -226,7 +226,7 @@ def _sides(sheet: Sheet, place: float) -> tuple[int, int, int]:
     return sum(one.x1 <= place + 1 for one in prose), sum(one.x0 >= place - 1 for one in prose), across
 
 
-def _agree(made: Sequence[Sheet]) -> None:
+def _agree(made: Sequence[PageLines]) -> None:
     """Use other pages' gutter for pages with an almost empty column."""
     gutters = [sheet.gutter for sheet in made if sheet.gutter is not None]
     if not gutters:
@@ -240,12 +240,12 @@ def _agree(made: Sequence[Sheet]) -> None:
                 sheet.right = max(sheet.right, 2 * place - sheet.left)
 
 
-def wordy(line: Line) -> bool:
+def wordy(line: TextLine) -> bool:
     """Whether a line consists of words rather than numbers and symbols."""
     return sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and len(line.words) > 2
 
 
-def _halves(line: Line, gutter: float) -> list[Line]:
+def _halves(line: TextLine, gutter: float) -> list[TextLine]:
     """Cut a line at the gutter if it continues in the other column."""
     for index, (one, other) in enumerate(pairwise(line.words), 1):
         if (
@@ -253,11 +253,11 @@ def _halves(line: Line, gutter: float) -> list[Line]:
             and other.x0 >= gutter - 1
             and other.x0 - one.x1 >= max(GUTTER, 0.9 * line.size)
         ):
-            return [Line(line.page, line.words[:index]), Line(line.page, line.words[index:])]
+            return [TextLine(line.page, line.words[:index]), TextLine(line.page, line.words[index:])]
     return [line]
 
 
-def _order(sheet: Sheet) -> None:
+def _order(sheet: PageLines) -> None:
     """Left column, then right; a line across both ends the part above it."""
     gutter = sheet.gutter
     for line in sheet.lines:
@@ -280,7 +280,7 @@ def _order(sheet: Sheet) -> None:
     )
 
 
-def _set_apart_furniture(made: list[Sheet]) -> None:
+def _set_apart_furniture(made: list[PageLines]) -> None:
     """Remove page numbers, stamps, and text repeated at the same position on several pages."""
     seen = Counter[str]()
     for sheet in made:
@@ -313,7 +313,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
         sheet.lines = [line for line in sheet.lines if id(line) not in out]
 
 
-def _outermost(line: Line, sheet: Sheet) -> bool:
+def _outermost(line: TextLine, sheet: PageLines) -> bool:
     """Whether no line is nearer to the page's edge, and no drawing next to it: axis numbers may be near the edge too."""
     bases = [one.base for one in sheet.lines]
     x, y, wide = (line.x0 + line.x1) / 2, line.base, 0.9 * sheet.page.width
@@ -327,7 +327,7 @@ def _outermost(line: Line, sheet: Sheet) -> bool:
     return (line.base < min(bases) + 2 or line.base > max(bases) - 2) and not drawn
 
 
-def _edge(sheet: Sheet) -> Iterable[Line]:
+def _edge(sheet: PageLines) -> Iterable[TextLine]:
     """The lines in the margins, at most the outermost three."""
     height = sheet.page.height
     bases = sorted({round(line.base) for line in sheet.lines})
@@ -337,12 +337,12 @@ def _edge(sheet: Sheet) -> Iterable[Line]:
             yield line
 
 
-def _shape(line: Line) -> str:
+def _shape(line: TextLine) -> str:
     """Key of a line's text and height, ignoring numbers."""
     return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
 
 
-def _set_apart_notes(sheet: Sheet, body: float) -> None:
+def _set_apart_notes(sheet: PageLines, body: float) -> None:
     """Remove footnotes: at the foot of a column, in small letters, with a mark at the start."""
     for column in (-1, 0, 1):
         own = sorted((one for one in sheet.lines if one.column == column), key=lambda one: one.base)
@@ -357,7 +357,7 @@ def _set_apart_notes(sheet: Sheet, body: float) -> None:
             sheet.lines = [line for line in sheet.lines if id(line) not in out]
 
 
-def marked(line: Line) -> bool:
+def marked(line: TextLine) -> bool:
     """Whether a line begins with a footnote's mark."""
     mark = MARK.match(line.text)
     if not mark:
@@ -371,7 +371,7 @@ def marked(line: Line) -> bool:
     return raised and sum(map(str.isalpha, rest)) > 4
 
 
-def spacing(lines: Sequence[Line]) -> float:
+def spacing(lines: Sequence[TextLine]) -> float:
     """The usual distance between consecutive lines."""
     steps = [
         below.base - above.base
@@ -401,7 +401,7 @@ def groups(items: Iterable[T], begins: Callable[[T], bool]) -> list[list[T]]:
     return made
 
 
-def vocabulary(made: Iterable[Sheet]) -> Counter[str]:
+def vocabulary(made: Iterable[PageLines]) -> Counter[str]:
     """Number of occurrences of each undivided word of a document."""
     inner = (word.text for sheet in made for line in sheet.lines for word in line.words[:-1])
     return Counter(text.strip(".,;:()[]“”\"'").casefold() for text in inner)

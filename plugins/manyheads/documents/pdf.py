@@ -4,7 +4,6 @@ import ctypes
 import math
 import re
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,20 +12,30 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.core.texts import count
 from manyheads.documents.bibliography import entries, reference
-from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
+from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, hull, letter_count
 from manyheads.documents.draft import Draft, day_made, numbers_told, speech, year_told
-from manyheads.documents.figures import floats
-from manyheads.documents.layout import Line, groups, joined, marked, sheets, vocabulary
+from manyheads.documents.figures import floats, wider
+from manyheads.documents.layout import TextLine, groups, joined, marked, sheets, vocabulary
 from manyheads.documents.pdfium import address, clips, objects, opened, spare
 from manyheads.documents.sections import ABSTRACT, Division, divisions, paragraphs, title_and_authors
-from manyheads.documents.words import SCANNED, Drawing, Page, Place, Unseen, hide_text, letters_of, sort_words
+from manyheads.documents.words import (
+    SCANNED,
+    Graphic,
+    PageFrame,
+    PdfPage,
+    Unseen,
+    direction_of,
+    hide_text,
+    letters_of,
+    sort_words,
+)
 
 
-def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
+def read_pages(path: Path, limits: Limits) -> tuple[list[PdfPage], int, list[str], dict[str, str]]:
     """The pages within the limits, their total number, faults, and the file's metadata."""
     import pypdfium2 as pdfium
 
-    pages: list[Page] = []
+    pages: list[PdfPage] = []
     faults: list[str] = []
     deadline = time.monotonic() + limits.seconds
     with opened(path, faults) as document:
@@ -55,46 +64,37 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
     return pages, count, faults, about
 
 
-def _page(raw: Any, number: int, limits: Limits) -> Page:
-    """The content of an open page."""
-    textpage = raw.get_textpage()
-    try:
+def _page(raw: Any, number: int, limits: Limits) -> PdfPage:
+    with closing(raw.get_textpage()) as textpage:
         letters = letters_of(textpage, limits, clips(raw, limits.objects))
-        faults = [f"page {number}: only the first {limits.characters} characters were read"] * (
-            textpage.count_chars() > limits.characters
-        )
-    finally:
-        textpage.close()
-    turns = Counter[int]()
-    for letter in letters:
-        if letter.style is not None and letter.style.quarter is not None:
-            turns[letter.style.quarter] += 1
-    shown = raw.get_rotation() // 90
-    quarter = turns.most_common(1)[0][0] if turns else shown
-    place = Place.on(raw, quarter)
-    turn: Any = (quarter - shown) % 4 * 90
-    page = Page(number, place.width, place.height, turn, faults=faults)
-    page.drawings, cut = _drawings(raw, place, limits)
-    if cut:
-        page.faults.append(f"page {number}: only {limits.objects} of its drawings were read")
-    page.faults += [
-        f"page {number}: a picture of {wide:,} × {high:,} pixels was not rendered: it is too large"
-        for wide, high in spare(raw)
+        characters = textpage.count_chars()
+    place = PageFrame.on(raw, direction_of(letters))
+    turn: Any = (place.quarter - raw.get_rotation() // 90) % 4 * 90
+    drawings, cut = _drawings(raw, place, limits)
+    faults = [
+        *[f"only the first {limits.characters} characters were read"] * (characters > limits.characters),
+        *[f"only {limits.objects} of its drawings were read"] * cut,
+        *(
+            f"a picture of {wide:,} × {high:,} pixels was not rendered: it is too large"
+            for wide, high in spare(raw)
+        ),
     ]
+    page = PdfPage(number, place.width, place.height, turn, drawings=drawings)
+    page.faults = [f"page {number}: {fault}" for fault in faults]
     page.scale = min(1.0, math.sqrt(limits.pixels / max(1.0, page.width * page.height)))
-    bitmap = raw.render(scale=page.scale, rotation=turn, grayscale=True)
-    page.pixels = bitmap.to_numpy().copy()
-    bitmap.close()
-    if hide_text(raw, limits.objects):
-        bitmap = raw.render(scale=page.scale, rotation=turn, grayscale=True)
-        page.ground = bitmap.to_numpy().copy()
-        bitmap.close()
+
+    def pixels() -> Any:
+        with closing(raw.render(scale=page.scale, rotation=turn, grayscale=True)) as bitmap:
+            return bitmap.to_numpy().copy()
+
+    page.pixels = pixels()
+    page.ground = pixels() if hide_text(raw, limits.objects) else None
     sort_words(page, letters, place)
     page.ground = None
     return page
 
 
-def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bool]:
+def _drawings(raw: Any, place: PageFrame, limits: Limits) -> tuple[list[Graphic], bool]:
     """Visible images, forms and paths of a page, and whether there are too many."""
     import pypdfium2.raw as c
 
@@ -105,7 +105,7 @@ def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bo
         c.FPDF_PAGEOBJ_SHADING: "path",
     }
     values = [ctypes.c_float() for _ in range(4)]
-    drawings: list[Drawing] = []
+    drawings: list[Graphic] = []
     pages = {0}
     """The page itself, and forms that are most of it: what is drawn in others belongs to them."""
     for number, (drawing, code, around, matrix) in enumerate(objects(raw, limits.objects + 1)):
@@ -121,7 +121,7 @@ def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bo
             pages.add(address(drawing))
         else:
             box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
-            drawings.append(Drawing(kind, box))
+            drawings.append(Graphic(kind, box))
     return drawings, False
 
 
@@ -140,41 +140,27 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         DocumentError: it is broken, encrypted, empty, or has no text.
     """
     pages, total, faults, about = read_pages(path, limits)
-    if not pages:
-        raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
-    read = [word.text for page in pages for word in page.words]
-    few = len(read) < min(SCANNED * len(pages), 200)
-    if few or garbled(read):
-        left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
-        raise DocumentError(
-            f"{path} has no text: {count(len(read), 'word')} on {count(total, 'page')}, "
-            + (
-                "so it is probably a scan"
-                if few
-                else "mostly signs: its fonts do not say which letters they draw"
-            ),
-            tried=f"the text of its pages, not their pictures{left_out}",
-            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
-        )
+    _need_text(path, pages, total, faults)
     made, body = sheets(pages)
     words = vocabulary(made)
     figures, tables, missing = floats(made, body, words)
     faults += missing
-    lines = [line for sheet in made for line in sheet.lines]
-    told = about.get("Title", "")
-    title, authors, text = title_and_authors(lines, body, told)
-    if not title and told.casefold() not in ("", "untitled", "title"):
-        title = told
+    known = about.get("Title", "")
+    title, authors, text = title_and_authors([line for sheet in made for line in sheet.lines], body, known)
+    if not title and known.casefold() not in ("", "untitled", "title"):
+        title = known
         faults.append("the title is from the file's metadata: none was found on the first page")
     parts = divisions(text, body)
     for one in parts:
         one.text, one.starts = paragraphs(one.lines, words)
-        stood = {line.page for line in one.lines} | ({one.heading.page} if one.heading else set())
-        one.pages = tuple(sorted(stood))
+        on = {line.page for line in one.lines} | ({one.heading.page} if one.heading else set())
+        one.pages = tuple(sorted(on))
     part = _abstract(parts)
     abstract = ABSTRACT.sub("", part.text) if part else ""
     label = len(part.text) - len(abstract) if part else 0
     first = " ".join(word.text for word in pages[0].words)
+    listed = [entry for one in parts if one.references for entry in entries(one.lines, words)]
+    seen = (word for page in pages for word in page.words if not _beside([word.ink], page.number, figures, 0))
     return Draft(
         title=title,
         abstract=abstract,
@@ -184,35 +170,34 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         made=day_made(about.get("CreationDate", "")),
         numbers=numbers_told(first),
         divisions=[one for one in parts if not one.references and one is not part],
-        references=[
-            reference(text)
-            for part in parts
-            if part.references
-            for text in entries(part.lines, words)
-            if re.search(r"[^\W\d_]{3}", text)
-        ],
+        references=[reference(entry) for entry in listed if re.search(r"[^\W\d_]{3}", entry)],
         figures=[*figures],
         tables=[*tables],
         notes=[note for sheet in made for note in _notes(sheet.notes, words)],
         hidden=[
-            *(
-                Hidden(
-                    text=one.text, page=page.number, why=one.why, figure=_figure(one, page.number, figures)
-                )
-                for page in pages
-                for one in page.hidden
-            ),
+            *(_hidden(one, page.number, figures) for page in pages for one in page.hidden),
             *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
         ],
         pages=total,
         faults=faults,
-        letters=sum(
-            letter_count(word.text)
-            for page in pages
-            for word in page.words
-            if not _beside([word.ink], page.number, figures, 0)
-        ),
+        letters=sum(letter_count(word.text) for word in seen),
     ).document()
+
+
+def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequence[str]) -> None:
+    if not pages:
+        raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
+    words = [word.text for page in pages for word in page.words]
+    few = len(words) < min(SCANNED * len(pages), 200)
+    if few or garbled(words):
+        signs = "mostly signs: its fonts do not say which letters they draw"
+        why = "so it is probably a scan" if few else signs
+        left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
+        raise DocumentError(
+            f"{path} has no text: {count(len(words), 'word')} on {count(total, 'page')}, {why}",
+            tried=f"the text of its pages, not their pictures{left_out}",
+            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
+        )
 
 
 def garbled(words: Sequence[str]) -> bool:
@@ -232,27 +217,25 @@ def _abstract(parts: Sequence[Division]) -> Division | None:
     return parts[0] if len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction" else None
 
 
-def _figure(text: Unseen, page: int, figures: Sequence[Figure]) -> str:
-    """The number of the figure in or beside which all of a hidden text is, such as clipped or tiny labels of axes; empty for
-    other text, and for text addressed to a reviewer or a model."""
+def _hidden(text: Unseen, page: int, figures: Sequence[Figure]) -> Hidden:
+    """A hidden text; with its figure if all of it is in or beside one, such as clipped or tiny labels of axes, and it is not
+    addressed to a reviewer or a model."""
     one = None if speech(text.text) else _beside(text.boxes, page, figures, BESIDE)
-    return one.number if one else ""
+    return Hidden(text=text.text, page=page, why=text.why, figure=one.number if one else "")
 
 
 def _beside(boxes: Sequence[Box], page: int, figures: Sequence[Figure], margin: float) -> Figure | None:
     """The figure in which all of some boxes are, or at most `margin` points outside."""
+    x0, y0, x1, y1 = hull(boxes)
     for one in figures:
         if one.page == page and one.box:
-            left, top, right, bottom = one.box
-            if all(
-                left - margin <= x0 and top - margin <= y0 and x1 <= right + margin and y1 <= bottom + margin
-                for x0, y0, x1, y1 in boxes
-            ):
+            left, top, right, bottom = wider(one.box, margin)
+            if left <= x0 and top <= y0 and x1 <= right and y1 <= bottom:
                 return one
     return None
 
 
-def _notes(lines: Sequence[Line], words: Mapping[str, int]) -> list[Note]:
+def _notes(lines: Sequence[TextLine], words: Mapping[str, int]) -> list[Note]:
     return [
         Note(text=joined((line.text for line in group), words), page=group[0].page)
         for group in groups(lines, marked)

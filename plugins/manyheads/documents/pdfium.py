@@ -120,7 +120,6 @@ class Objects:
         return raw
 
     def _contents(self, words: bytes) -> list[int]:
-        """The streams of a page."""
         found = re.search(rb"/Contents\s*(?:\[[^\]]*|%s)" % REFERENCE, words)
         numbers = [int(one) for one in re.findall(REFERENCE, found[0])] if found else []
         array = self._words(numbers[0]) if len(numbers) == 1 else b""
@@ -148,7 +147,6 @@ class Objects:
         return self._drawn[owner]
 
     def _words(self, number: int) -> bytes:
-        """The beginning of an object."""
         return self._objects[number].words[:4_000].lstrip() if number in self._objects else b""
 
     def _check(self, number: int, most: int, what: str) -> None:

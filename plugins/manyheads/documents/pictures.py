@@ -44,12 +44,9 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
         DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
     if figure.files:
-        names = figure.files[:12]
-        if outside := next((name for name in names if beside(path.parent, name) is None), None):
-            raise PictureError(
-                "missing", f"{path.parent / outside} is not a picture in the document's folder"
-            )
-        return png(_joined([_read(path.parent / name, pixels) for name in names], pixels))
+        return png(
+            _joined([_read(_need_inside(path.parent, name), pixels) for name in figure.files[:12]], pixels)
+        )
     if not figure.page or path.suffix.lower() != ".pdf":
         raise PictureError(
             "missing",
@@ -60,16 +57,21 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
     return png(drawn(path, figure.page, figure.box, figure.turn, pixels=pixels))
 
 
+def _need_inside(folder: Path, name: str) -> Path:
+    if beside(folder, name) is None:
+        raise PictureError("missing", f"{folder / name} is not a picture in the document's folder")
+    return folder / name
+
+
 def beside(folder: Path, name: str) -> str | None:
     """The picture that a document names, with any supported ending, if it is in the document's folder."""
     pure = PurePosixPath(name.strip().replace("\\", "/"))
     if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
         return None
     names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
-    for one in names:
-        if one.suffix.lower() in ENDINGS and inside(folder, str(one)):
-            return str(one)
-    return None
+    return next(
+        (str(one) for one in names if one.suffix.lower() in ENDINGS and inside(folder, str(one))), None
+    )
 
 
 def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
@@ -90,32 +92,25 @@ def _read(file: Path, pixels: int) -> "Image":
         raise PictureError("missing", f"{file}: no such file")
     if file.suffix.lower() == ".pdf":
         return drawn(file, 1, pixels=pixels, margin=0)
+    smaller = "save it in a smaller size"
     try:
         with Image.open(file, formats=FORMATS) as image:
             size = f"{image.width:,} × {image.height:,} pixels"
             if min(image.size) < LEAST:
                 raise PictureError("small", f"{file}: too small to see anything: {size}")
-            scale = _scale(image, pixels)
-            image.draft("RGB", (math.ceil(image.width * scale), math.ceil(image.height * scale)))
+            image.draft("RGB", _size_within(image, pixels))
             if image.width * image.height > LARGEST:
-                raise PictureError(
-                    "large",
-                    f"{file} is too large: {size}",
-                    tried=f"pictures of up to {LARGEST:,} pixels are decoded",
-                    hint="save it in a smaller size",
-                )
+                most = f"pictures of up to {LARGEST:,} pixels are decoded"
+                raise PictureError("large", f"{file} is too large: {size}", tried=most, hint=smaller)
             return _within(_on_white(ImageOps.exif_transpose(image)), pixels)
     except (DecompressionBombError, DecompressionBombWarning) as error:
-        raise PictureError(
-            "large", f"{file} is too large", tried=str(error), hint="save it in a smaller size"
-        ) from error
+        raise PictureError("large", f"{file} is too large", tried=str(error), hint=smaller) from error
     except (OSError, ValueError, SyntaxError, EOFError) as error:
         tried = str(error) or type(error).__name__
         raise PictureError("unreadable", f"{file} cannot be drawn", tried=tried) from error
 
 
 def _on_white(image: "Image") -> "Image":
-    """In colour, without transparency."""
     import numpy as np
     from PIL import Image
 
@@ -142,34 +137,21 @@ def _joined(panels: "list[Image]", pixels: int) -> "Image":
     return _within(whole, pixels)
 
 
-def _scale(image: "Image", pixels: int) -> float:
-    return min(1.0, math.sqrt(pixels / (image.width * image.height)), SIDE / max(image.size))
+def _size_within(image: "Image", pixels: int) -> tuple[int, int]:
+    scale = min(1.0, math.sqrt(pixels / (image.width * image.height)), SIDE / max(image.size))
+    return max(1, int(image.width * scale)), max(1, int(image.height * scale))
 
 
 def _within(image: "Image", pixels: int) -> "Image":
-    scale = _scale(image, pixels)
-    if scale >= 1:
-        return image
-    return image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))
+    size = _size_within(image, pixels)
+    return image if size == image.size else image.resize(size)
 
 
 def render(
     path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
-    """A crop of a page (the whole page without a box) as PNG.
-
-    Args:
-        path: the PDF.
-        page: from 1.
-        box: of a figure or table, in points.
-        turn: of the same figure or table.
-        width: in pixels; a crop is limited to 4 million pixels.
-        margin: points left around the box.
-
-    Raises:
-        DocumentError: the file cannot be read, or has no such page.
-    """
-    return png(drawn(path, page, box, turn, width=width, pixels=MOST, margin=margin))
+    """A crop of a page as PNG, of at most 4 million pixels; see `drawn`."""
+    return png(drawn(path, page, box, turn, width=width, margin=margin))
 
 
 def drawn(
@@ -182,7 +164,16 @@ def drawn(
     pixels: int = MOST,
     margin: float = 3,
 ) -> "Image":
-    """A crop of a page, with at most the given width, pixels, and `SHARP` pixels per point."""
+    """A crop of a page (from 1; the whole page without a box), with at most `SHARP` pixels per point.
+
+    Args:
+        box, turn: of a figure or table; points.
+        width: at most, in pixels.
+        margin: points left around the box.
+
+    Raises:
+        DocumentError: the file cannot be read, or has no such page.
+    """
     import pypdfium2 as pdfium
 
     with opened(path) as document:
@@ -212,7 +203,6 @@ def page_size(path: Path, page: int) -> tuple[float, float]:
 
 
 def png(image: "Image") -> bytes:
-    """A picture as a file."""
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()

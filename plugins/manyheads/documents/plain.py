@@ -164,7 +164,7 @@ def _draft(paper: Mapping[str, Any], folder: Path) -> Draft:
     body = _first(about, "sections", "body_text", "full_text", "body")
     draft.letters = draft.read() + sum(letter_count(MARKER.sub("", text)) for text in _prose(body))
     places = {key: number for number, key in enumerate(keyed)}
-    for one in _divisions(body, places, shown):
+    for one in divisions_of(body, places, shown):
         if not ABSTRACT.fullmatch(one.title):
             draft.divisions.append(one)
         elif not draft.abstract:
@@ -184,7 +184,7 @@ def _prose(value: object) -> Iterator[str]:
             yield from _prose(one)
 
 
-def _divisions(body: Any, places: Mapping[str, int], shown: Mapping[str, str]) -> Iterator[Division]:
+def divisions_of(body: Any, places: Mapping[str, int], shown: Mapping[str, str]) -> Iterator[Division]:
     """The sections; a marker becomes what a reader sees: `[3]`, `Figure 2`, `…` for a formula."""
     if isinstance(body, str):
         yield Division("", text=_paragraphs(body))
@@ -241,7 +241,6 @@ def _add_float(draft: Draft, one: Mapping[str, Any], folder: Path) -> None:
 
 
 def _reference(given: Any, number: str = "") -> Reference:
-    """An entry, from its text or its parts."""
     if isinstance(given, str):
         return reference_of(given)
     entry = _object(given)
@@ -261,7 +260,6 @@ def _reference(given: Any, number: str = "") -> Reference:
 
 
 def _first(one: Mapping[str, Any], *keys: str) -> Any:
-    """The first value that is there."""
     return next(filter(None, map(one.get, keys)), None)
 
 

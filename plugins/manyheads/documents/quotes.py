@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 from manyheads.documents.document import Box, Document, Limits
 from manyheads.documents.pdfium import opened, page_of
-from manyheads.documents.words import Letter, Place, letters_of
+from manyheads.documents.words import Letter, PageFrame, direction_of, letters_of
 
 SHORT = 4
 """Words below which a quote must match exactly."""
@@ -85,7 +86,6 @@ class Letters:
     """A text's letters and digits, in lower case without accents, with their positions in the text."""
 
     def __init__(self, text: str, *, cited: bool = False) -> None:
-        """Args: cited: whether citations are kept."""
         pieces, places = list[str](), array("I")
         for run in RUN.finditer(text if cited else CITED.sub(_blank, text)):
             if run[0].isascii():
@@ -222,7 +222,6 @@ def _bare(text: str) -> str:
 
 
 def _inner(text: str, place: int) -> bool:
-    """Whether a position is inside a word."""
     return 0 < place < len(text) and text[place - 1 : place + 1].isalnum()
 
 
@@ -354,16 +353,10 @@ def places(path: Path, page: int, text: str) -> list[Box]:
     """
     with opened(path) as document:
         raw = page_of(document, path, page)
-        shown = Place.on(raw)
-        textpage = raw.get_textpage()
-        try:
+        shown = PageFrame.on(raw)
+        with closing(raw.get_textpage()) as textpage:
             letters = [one for one in letters_of(textpage, Limits()) if one.style and not one.style.invisible]
-        finally:
-            textpage.close()
-        quarters = Counter(
-            one.style.quarter for one in letters if one.style and one.style.quarter is not None
-        )
-        reading = Place.on(raw, next((quarter for quarter, _ in quarters.most_common(1)), None))
+        reading = PageFrame.on(raw, direction_of(letters))
         raw.close()
     # A letter may be drawn as a ligature, and count as two.
     folds = [folded(one.text) for one in letters]
@@ -380,7 +373,7 @@ def places(path: Path, page: int, text: str) -> list[Box]:
     return [_box(shown, line) for line in lines]
 
 
-def _box(place: Place, letters: Sequence[Letter]) -> Box:
+def _box(place: PageFrame, letters: Sequence[Letter]) -> Box:
     lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
     return place.box(min(lefts), min(bottoms), max(rights), max(tops))
 

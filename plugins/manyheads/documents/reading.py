@@ -165,7 +165,6 @@ def _points() -> dict[str, EntryPoint]:
 
 @cache
 def _brought(name: str) -> DocumentReader:
-    """A reader of another package."""
     if not (point := _points().get(name)):
         raise ConfigError(
             f"there is no reader of documents {name!r}, not in an installed package either (entry points {GROUP})",

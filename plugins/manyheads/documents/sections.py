@@ -2,10 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
-from manyheads.documents.layout import CAPTION, Line, joined, spacing, wordy
+from manyheads.documents.document import CORE
+from manyheads.documents.layout import CAPTION, TextLine, joined, spacing, wordy
 from manyheads.documents.section_kinds import Kind, kind_of
 
 NUMBERED = re.compile(
@@ -44,8 +47,6 @@ PERSON = re.compile(
 
 @dataclass
 class Division:
-    """A heading with its text."""
-
     title: str
     number: str = ""
     kind: Kind = "other"
@@ -59,8 +60,8 @@ class Division:
     references: bool = False
     depth: int = 0
     """1 for a section, 2 for a subsection; 0 to infer it from its number."""
-    lines: list[Line] = field(default_factory=list[Line])
-    heading: Line | None = None
+    lines: list[TextLine] = field(default_factory=list[TextLine])
+    heading: TextLine | None = None
 
     @property
     def level(self) -> int:
@@ -68,8 +69,8 @@ class Division:
 
 
 def title_and_authors(
-    lines: Sequence[Line], body: float, told: str = ""
-) -> tuple[str, tuple[str, ...], list[Line]]:
+    lines: Sequence[TextLine], body: float, told: str = ""
+) -> tuple[str, tuple[str, ...], list[TextLine]]:
     """The title, the authors below it, and the lines of the text.
 
     Args:
@@ -104,7 +105,7 @@ def title_and_authors(
     return title, _authors(people), [*lines[begin:]]
 
 
-def _title(head: Sequence[Line], body: float, told: str) -> tuple[int, int]:
+def _title(head: Sequence[TextLine], body: float, told: str) -> tuple[int, int]:
     """The lines of the title, from and to: what the metadata say, if it stands there; else the first large lines above the
     authors, the largest ones, or the first in bold or capitals; equal if there are none."""
     for start, stop in ((a, b) for a in range(min(HEAD, len(head))) for b in range(a + 1, a + 6)):
@@ -131,7 +132,7 @@ def _title(head: Sequence[Line], body: float, told: str) -> tuple[int, int]:
     return start, stop
 
 
-def _stands_out(line: Line) -> bool:
+def _stands_out(line: TextLine) -> bool:
     """Whether a line is in bold or capitals, and is no address or number."""
     letters = sum(map(str.isalpha, line.text))
     words = len(line.words) > 1 and letters > 0.6 * len(line.text)
@@ -139,11 +140,10 @@ def _stands_out(line: Line) -> bool:
 
 
 def _key(text: str) -> str:
-    """The letters and digits of a text, to compare it."""
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def opens_abstract(line: Line, body: float) -> bool:
+def opens_abstract(line: TextLine, body: float) -> bool:
     """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
     sentence."""
     match = ABSTRACT.match(line.text)
@@ -155,7 +155,7 @@ def opens_abstract(line: Line, body: float) -> bool:
     return first != second or sentence or (bool(mark) and not (mark == "-" and rest[:1].islower()))
 
 
-def _opens(line: Line, body: float) -> bool:
+def _opens(line: TextLine, body: float) -> bool:
     """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
     return opens_abstract(line, body) or (
@@ -163,12 +163,11 @@ def _opens(line: Line, body: float) -> bool:
     )
 
 
-def _running(line: Line) -> bool:
-    """Whether a line is part of a paragraph."""
+def _running(line: TextLine) -> bool:
     return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
 
 
-def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
+def _authors(lines: Sequence[TextLine]) -> tuple[str, ...]:
     names: list[str] = []
     for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
@@ -186,7 +185,7 @@ def pieces_of_names(text: str) -> list[str]:
     return [name for name in names if name]
 
 
-def _spaced(line: Line) -> str:
+def _spaced(line: TextLine) -> str:
     """The line's text, with two spaces at wide gaps."""
     text = ""
     for number, word in enumerate(line.words):
@@ -196,7 +195,7 @@ def _spaced(line: Line) -> str:
     return text
 
 
-def small_capitals(line: Line) -> str:
+def small_capitals(line: TextLine) -> str:
     """The line's text, with small capitals as small letters."""
     if not any(word.caps for word in line.words):
         return line.text
@@ -206,7 +205,7 @@ def small_capitals(line: Line) -> str:
     )
 
 
-def bare(line: Line) -> tuple[str, str]:
+def bare(line: TextLine) -> tuple[str, str]:
     """A heading's number and title, with separated letters joined (`R EFERENCES`)."""
     text = small_capitals(line)
     text = re.sub(r"\b([A-Z]) (?=[A-Z]{2,}\b)", r"\1", text) if text.isupper() else text
@@ -215,7 +214,7 @@ def bare(line: Line) -> tuple[str, str]:
     return "", text.strip().rstrip(".:")
 
 
-def _named(line: Line) -> bool:
+def _named(line: TextLine) -> bool:
     """Whether a line's words can be those of a heading."""
     _, title = bare(line)
     words = title.split()
@@ -229,7 +228,7 @@ def _named(line: Line) -> bool:
     )
 
 
-def heading(line: Line, body: float) -> bool:
+def heading(line: TextLine, body: float) -> bool:
     """Whether a line looks like a section's heading, by its font."""
     if not _named(line):
         return False
@@ -246,7 +245,7 @@ def heading(line: Line, body: float) -> bool:
     return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
 
 
-def divisions(lines: Sequence[Line], body: float) -> list[Division]:
+def divisions(lines: Sequence[TextLine], body: float) -> list[Division]:
     """The text split at its headings; the part before the first has no title."""
     heads = {id(line) for line in lines if heading(line, body)}
     made = _divided(lines, heads, body)
@@ -257,9 +256,9 @@ def divisions(lines: Sequence[Line], body: float) -> list[Division]:
     return [one for one in made if one.title or one.lines]
 
 
-def _bare_headings(lines: Sequence[Line]) -> set[int]:
+def _bare_headings(lines: Sequence[TextLine]) -> set[int]:
     """Lines that are headings by their position: centred with numbers that run 1, 2, 3; else in bold, alone."""
-    run = list[Line]()
+    run = list[TextLine]()
     for line in lines:
         before, behind = line.x0 - line.left, line.right - line.x1
         centred = abs(before - behind) < 12 and before > 0.08 * (line.right - line.left)
@@ -270,11 +269,11 @@ def _bare_headings(lines: Sequence[Line]) -> set[int]:
     return set(map(id, run))
 
 
-def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Division]:
+def _divided(lines: Sequence[TextLine], heads: set[int], body: float) -> list[Division]:
     made = [Division("")]
     later = Counter(_key(line.text) for line in lines if id(line) in heads)
     step = spacing(lines)
-    previous: Line | None = None
+    previous: TextLine | None = None
     for line in lines:
         last = made[-1]
         later[_key(line.text)] -= id(line) in heads
@@ -297,7 +296,7 @@ def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Divisi
     return made
 
 
-def _goes_on(line: Line, above: Line, body: float, far: float = 1.5) -> bool:
+def _goes_on(line: TextLine, above: TextLine, body: float, far: float = 1.5) -> bool:
     """Whether a line is the second line of a heading, at most `far` lines below the first."""
     number, title = bare(line)
     capitals = any(one.caps for one in line.words)
@@ -312,7 +311,7 @@ def _goes_on(line: Line, above: Line, body: float, far: float = 1.5) -> bool:
     return alike and marked and near and not number and not PLAIN.match(title)
 
 
-def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
+def _stands_alone(line: TextLine, previous: TextLine | None, step: float) -> bool:
     if previous is None or previous.page != line.page or previous.column != line.column:
         return True
     return (
@@ -323,7 +322,7 @@ def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
     )
 
 
-def _in_order(line: Line, made: Sequence[Division]) -> bool:
+def _in_order(line: TextLine, made: Sequence[Division]) -> bool:
     """Whether a heading's number can follow the earlier ones: lists and tables have numbers too."""
     number, _ = bare(line)
     if not number:
@@ -369,20 +368,22 @@ def _parts(number: str) -> list[tuple[str, int]]:
     return parts
 
 
-def set_kinds(made: list[Division]) -> None:
+def set_kinds(made: Sequence[Division]) -> None:
     """Set each passage's kind: by its title, else by its parent's, else by its position.
 
     A section with another title is the method if it is between introduction or related work and the experiments; everything
-    after the references is appendix.
+    after the references is appendix. A subsection whose section is missing has its own kind alone.
     """
     after, numbered = False, any(one.number for one in made)
     # If sections are I, II and III, subsections are A, B and C.
     roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
+    top, orphans, orphan = "", set[int](), False
     for one in made:
         own = _kind(one.title)
         after = after or one.references
         letter = LETTER.match(one.number) and not roman
+        first, _, rest = one.number.partition(".")
         if (after and not one.references) or letter or "appendix" in (own, one.kind):
             one.kind = "appendix"
             after = after or own == "appendix"
@@ -392,8 +393,14 @@ def set_kinds(made: list[Division]) -> None:
             and (one.number or not numbered or own != "other" or ASIDE.search(one.title))
         ):
             one.kind = parent = own
+            top, orphan = first, False
+        elif rest and top and first != top:
+            one.kind = parent = own
+            top, orphan = first, True
         else:
             one.kind = own if parent == "other" else parent
+        if orphan:
+            orphans.add(id(one))
     begun = False
     last: Kind = "other"
     for one in made:
@@ -401,10 +408,52 @@ def set_kinds(made: list[Division]) -> None:
             begun = True
         if one.references or one.kind in ("conclusion", "appendix"):
             begun = False
-        if begun and one.kind == "other" and one.title and not ASIDE.search(one.title):
+        unnamed = one.kind == "other" and one.title and not ASIDE.search(one.title)
+        if begun and unnamed and id(one) not in orphans:
             one.kind = "method" if last not in ("experiments", "results") else last
         if one.kind not in ("other", "appendix"):
             last = one.kind
+
+
+class Core(NamedTuple):
+    """Text of introduction and method, and the distinct references cited there: the paper's core references (SciPIP, §3.1)."""
+
+    introduction: str = ""
+    method: str = ""
+    cites: tuple[str, ...] = ()
+
+
+def core_of(parts: Sequence[Division], cites: Sequence[Iterable[str]]) -> Core:
+    """Introduction, method and core references of a paper by its sections, and what each of them cites.
+
+    Text before the first heading is the introduction if no heading names one.
+    """
+    for one in parts:
+        one.number, one.title = numbered_title(one.title, one.number)
+    set_kinds(parts)
+    if parts and not parts[0].title and all(one.kind != "introduction" for one in parts):
+        parts[0].kind = "introduction"
+
+    def text(kind: Kind) -> str:
+        return "\n\n".join(text for one in parts if one.kind == kind and (text := one.text.strip()))
+
+    core = (own for one, own in zip(parts, cites, strict=True) if one.kind in CORE)
+    return Core(text("introduction"), text("method"), tuple(dict.fromkeys(chain.from_iterable(core))))
+
+
+def numbered_title(title: str, number: str = "") -> tuple[str, str]:
+    """A heading's number, if known apart or written before its title, and its title."""
+    title = " ".join(title.split())
+    if number:
+        return number, title
+    if (match := NUMBERED.match(title)) and not match[2].islower() and not match[1].isalpha():
+        return match[1].rstrip("."), match[2].rstrip(".:")
+    if match := re.match(
+        r"(?:Appendix\s+)?([A-Z](?:\.\d+)*)[.:]\s+(?=\S)|(?:Appendix\s+)([A-Z])\s+(?=\S)|([IVX]+)\.\s+(?=\S)",
+        title,
+    ):
+        return match[1] or match[2] or match[3], title[match.end() :].rstrip(".:")
+    return "", title.rstrip(".:")
 
 
 def _kind(title: str) -> Kind:
@@ -416,11 +465,13 @@ def _kind(title: str) -> Kind:
     )
 
 
-def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def paragraphs(
+    lines: Sequence[TextLine], words: Mapping[str, int]
+) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The text of lines, one paragraph per line, and for each page the character at which it begins."""
     step = spacing(lines)
-    groups: list[list[Line]] = []
-    previous: Line | None = None
+    groups: list[list[TextLine]] = []
+    previous: TextLine | None = None
     for line in lines:
         if previous is None or _begins(line, previous, step):
             groups.append([])
@@ -436,12 +487,12 @@ def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tu
     return "\n".join(paragraphs), tuple(starts.items())
 
 
-def _closed_up(lines: Sequence[Line], words: Mapping[str, int]) -> str:
+def _closed_up(lines: Sequence[TextLine], words: Mapping[str, int]) -> str:
     """Lines as one text, without the spaces that superscripts and formulas leave before punctuation."""
     return re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined((line.text for line in lines), words))
 
 
-def _begins(line: Line, previous: Line, step: float) -> bool:
+def _begins(line: TextLine, previous: TextLine, step: float) -> bool:
     ended = previous.text.endswith((".", ":", "?", "!"))
     if line.page != previous.page or line.column != previous.column:
         return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)

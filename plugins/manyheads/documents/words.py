@@ -8,7 +8,8 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
@@ -29,7 +30,7 @@ CAPS = ("cmcsc", "caps", "-sc")
 """Parts of font names."""
 
 
-class Word(NamedTuple):
+class PdfWord(NamedTuple):
     """Letters between two spaces; positions in points from the upper left corner of the page in reading direction."""
 
     text: str
@@ -74,7 +75,7 @@ class Letter(NamedTuple):
     """None for PDFium's own insertions: spaces, ends of lines."""
 
 
-class Place(NamedTuple):
+class PageFrame(NamedTuple):
     """Converts a page's coordinates to those in reading direction."""
 
     quarter: int
@@ -156,6 +157,12 @@ def letters_of(
     return letters
 
 
+def direction_of(letters: Iterable[Letter]) -> int | None:
+    """The rotation of most letters; None if there are none."""
+    turns = Counter(one.style.quarter for one in letters if one.style and one.style.quarter is not None)
+    return turns.most_common(1)[0][0] if turns else None
+
+
 def _style(c: Any, raw: Any, index: int) -> Style:
     matrix = c.FS_MATRIX()
     c.FPDFText_GetMatrix(raw, index, matrix)
@@ -223,7 +230,7 @@ def accented(letters: list[Letter]) -> list[Letter]:
     return list(merged.values())
 
 
-def word_of(letters: list[Letter], place: Place) -> Word:
+def word_of(letters: list[Letter], place: PageFrame) -> PdfWord:
     lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
     ink = place.box(min(lefts), min(bottoms), max(rights), max(tops))
     styles = [one.style for one in letters if one.style]
@@ -240,7 +247,7 @@ def word_of(letters: list[Letter], place: Place) -> Word:
             for one in letters
         ).translate(LIGATURES)
     base = max(zip(sizes, bases, strict=True))[1]
-    return Word(
+    return PdfWord(
         text,
         ink[0],
         ink[2],
@@ -264,9 +271,7 @@ RECOGNISED = 0.2
 """Share of visible words below which a picture's text comes from text recognition."""
 
 
-class Drawing(NamedTuple):
-    """An image, a form or a path."""
-
+class Graphic(NamedTuple):
     kind: Literal["image", "form", "path"]
     box: Box
 
@@ -281,7 +286,7 @@ class Unseen:
 
 
 @dataclass
-class Page:
+class PdfPage:
     """The content of a page, in drawing order."""
 
     number: int
@@ -289,8 +294,8 @@ class Page:
     width: float
     height: float
     turn: Turn = 0
-    words: list[Word] = field(default_factory=list[Word])
-    drawings: list[Drawing] = field(default_factory=list[Drawing])
+    words: list[PdfWord] = field(default_factory=list[PdfWord])
+    drawings: list[Graphic] = field(default_factory=list[Graphic])
     hidden: list[Unseen] = field(default_factory=list[Unseen])
     pixels: Any = None
     """Grey levels (rows, columns), uint8."""
@@ -313,14 +318,14 @@ def hide_text(raw: Any, most: int) -> bool:
     return True
 
 
-def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
+def sort_words(page: PdfPage, letters: list[Letter], place: PageFrame) -> None:
     """Join letters into words, and separate hidden words."""
     area = page.width * page.height
     scanned = any(
         one.kind == "image" and (one.box[2] - one.box[0]) * (one.box[3] - one.box[1]) > area / 2
         for one in page.drawings
     )
-    words: list[tuple[Word, Style, bool]] = []
+    words: list[tuple[PdfWord, Style, bool]] = []
     word: list[Letter] = []
 
     def close() -> None:
@@ -365,8 +370,7 @@ def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
         page.faults.append(f"page {page.number} is a picture; its text comes from text recognition")
 
 
-def _unseen(page: Page, word: Word, style: Style, shows: bool) -> Why | None:
-    """Why a word is hidden; None if it is visible."""
+def _unseen(page: PdfPage, word: PdfWord, style: Style, shows: bool) -> Why | None:
     x0, y0, x1, y1 = word.ink
     if x1 <= 0 or y1 <= 0 or x0 >= page.width or y0 >= page.height:
         return "off the page"
@@ -379,7 +383,7 @@ def _unseen(page: Page, word: Word, style: Style, shows: bool) -> Why | None:
     )
 
 
-def _shows(page: Page, word: Word, style: Style) -> bool:
+def _shows(page: PdfPage, word: PdfWord, style: Style) -> bool:
     """Whether the page looks different without a word."""
     if style.invisible:
         return False
@@ -395,8 +399,7 @@ def _shows(page: Page, word: Word, style: Style) -> bool:
     return int(abs(part.astype("int16") - bare).max()) >= INK
 
 
-def _part(pixels: Any, page: Page, word: Word) -> Any:
-    """The pixels of a word; None if there are none."""
+def _part(pixels: Any, page: PdfPage, word: PdfWord) -> Any:
     if pixels is None:
         return None
     x0, y0, x1, y1 = word.ink
@@ -406,6 +409,6 @@ def _part(pixels: Any, page: Page, word: Word) -> Any:
     return part if part.size else None
 
 
-def _range(pixels: Any, page: Page, word: Word) -> int:
+def _range(pixels: Any, page: PdfPage, word: PdfWord) -> int:
     part = _part(pixels, page, word)
     return 255 if part is None else int(part.max()) - int(part.min())

@@ -121,7 +121,6 @@ class Budget:
 
     @property
     def overdue(self) -> bool:
-        """Whether its time is over."""
         return self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds
 
     def pay(self, usage: Usage) -> None:
@@ -175,7 +174,6 @@ class Budget:
         return self.shared.spent() if self.shared else (self.spent, self.reserved)
 
     def _fit(self, most: Usage, spent: Usage) -> BudgetError | None:
-        """Why a request does not fit beside what is spent."""
         seconds = time.monotonic() - self._began
         for key, used, more in (
             ("tokens", spent.tokens, most.tokens),
@@ -189,7 +187,6 @@ class Budget:
         return None
 
     def _error(self, key: str, limit: float, used: float, more: float) -> BudgetError:
-        """The error for a limit, with what the refused request may use."""
         if self._whose and key == "seconds":
             key, limit, used = "minutes", limit / MINUTE, used / MINUTE
         what = f"budget.{key} is {limit}" if self._whose is None else f"{key} {limit:g}"
@@ -243,7 +240,6 @@ class Shared:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Several changes, all or none."""
         with self._speaking(), self._db.transaction():
             yield
 
@@ -274,7 +270,6 @@ class Shared:
         return not in_use(self._folder)
 
     def payments(self) -> dict[str, Usage]:
-        """What was paid for each job, by its key."""
         rows = self._db.rows(f"SELECT job, {AMOUNTS} FROM payment WHERE calls > 0")
         return {key: _usage(*amounts) for key, *amounts in rows}
 
@@ -364,7 +359,6 @@ class Budgeted:
 
     @asynccontextmanager
     async def _asking(self, charge: Charge) -> AsyncGenerator[None]:
-        """Wraps one request to a model; raises `BudgetError` if a meter refuses it."""
         async with AsyncExitStack() as stack:
             for meter in self._meters:
                 await stack.enter_async_context(meter(charge))

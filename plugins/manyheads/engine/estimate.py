@@ -30,9 +30,9 @@ from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import currency_of, price_note
 from manyheads.core.texts import count
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.engine.readiness import Finding, need_team, prepare, roles_of
+from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
-from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, open_literature, shown_with_ideas
+from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, idea_references, open_literature
 from manyheads.literature.library import Library, connect
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
@@ -142,7 +142,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
         host = DryHost(models, config.seed, recall, config.attempts, people)
-        shown = shown_with_ideas(config, literature, library, lambda line: None)
+        shown = idea_references(config, literature, library, lambda line: None)
         run = Run(
             config, host, roles, shown, emit, system.result(), recall.insiders,
             library=library, material=material,
@@ -190,7 +190,6 @@ class DryHost(StructuredHost):
         self._model = OfflineModel(ModelConfig(seed=seed))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """See `StructuredHost.native`."""
         if time.process_time() > self.until:
             raise TimeoutError
         if turn.recall and (passage := await self._recall(turn)):
@@ -241,7 +240,6 @@ class Shelf(Source):
         self.name = name
 
     async def look_up(self, request: Request) -> list[Paper]:
-        """See `Source.look_up`."""
         window = request.window
         day = window.before - dt.timedelta(days=1) if window.before else window.after or dt.date(2020, 1, 1)
         papers = list[Paper]()
@@ -261,7 +259,9 @@ PATIENCE = 30.0
 QUERY = "machine learning"
 
 
-async def pings(config: RunConfig, make_host: HostFactory, without: Collection[str] = ()) -> list[Finding]:
+async def pings(
+    config: RunConfig, make_host: HostFactory, without: Collection[str] = ()
+) -> list[CheckResult]:
     """The answers to one request, of each model on a server and each literature service of a run.
 
     Args:
@@ -282,16 +282,15 @@ async def pings(config: RunConfig, make_host: HostFactory, without: Collection[s
     return await asyncio.gather(*calls)
 
 
-async def _finding(subject: str, call: Awaitable[str]) -> Finding:
+async def _finding(subject: str, call: Awaitable[str]) -> CheckResult:
     try:
-        return Finding(subject, await call)
+        return CheckResult(subject, await call)
     except UserError as error:
         error.hint = error.hint and error.hint.replace(f"then: {RESUME}", "then run check again")
-        return Finding(subject, str(error).removeprefix(f"{subject} "), error)
+        return CheckResult(subject, str(error).removeprefix(f"{subject} "), error)
 
 
 async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
-    """One request through the host's own client; raises `UserError` where it fails."""
     model = config.models[alias]
     changes = {"retries": 0, "response_format": "none", "max_tokens": min(model.max_tokens or TOKENS, TOKENS)}
     brief = model.model_copy(update={**changes, "timeout": min(model.timeout, PATIENCE)})
@@ -321,13 +320,9 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
 
 
 async def _search(config: RunConfig, name: SourceName) -> str:
-    """One search in a source; raises `UserError` where it fails."""
     changes = {"retries": 0, "patience": min(config.literature.patience, PATIENCE)}
     source, began = connect(name, config.literature.model_copy(update=changes)), time.monotonic()
-    try:
-        papers = await source.look_up(Request("search", QUERY, 1))
-    finally:
-        await source.close()
+    papers = await source.look_up(Request("search", QUERY, 1))
     return (
         f"answered in {time.monotonic() - began:.1f} s: {count(len(papers), 'paper')} for {QUERY!r}, no cost"
     )

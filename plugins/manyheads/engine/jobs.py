@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
 from manyheads.base.folders import door, is_held
@@ -66,7 +66,6 @@ class Failure:
     cause: str = ""
 
     def __str__(self) -> str:
-        """The reason in one line."""
         return "; ".join(line.strip() for line in self.reason.splitlines())
 
 
@@ -95,22 +94,9 @@ Listener: TypeAlias = Callable[[JobNews], None]
 """May raise a `UserError`: running jobs are stopped, to be resumed later."""
 
 
-class Executor(Protocol):
-    """Runs jobs."""
-
-    def run(
-        self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]
-    ) -> Coroutine[Any, Any, Failure | None]:
-        """Run a job to its end, or resume it from its journal; returns the failure, None for success.
-
-        Args:
-            meter: counts its requests; it may refuse one.
-            note: receives the events.
-
-        Raises:
-            HeldError: another process has it, or has just finished it.
-        """
-        ...
+Executor: TypeAlias = Callable[[Job, Meter, Callable[[AnyEvent], None]], Coroutine[Any, Any, Failure | None]]
+"""Runs a job to its end, or resumes it from its journal; returns the failure, None for success. The meter counts its requests, and may
+refuse one. Raises `HeldError` if another process has the job, or has just finished it."""
 
 
 @dataclass(frozen=True)
@@ -129,15 +115,18 @@ class Local:
     accept_changes: bool = False
     again: str | None = None
 
-    async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        """See `Executor.run`."""
+    async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         before = _ended(job)
 
         def need_unfinished() -> None:
             if _ended(job) not in (None, before):
                 raise HeldError(f"{job.folder}: finished by another process")
 
-        models = {alias: self._settled(model) for alias, model in job.config.models.items()}
+        def settle(model: ModelConfig) -> ModelConfig:
+            known = self.shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
+            return settled(model, Abilities.model_validate_json(known))
+
+        models = {alias: settle(model) for alias, model in job.config.models.items()}
         session = Session(
             job.config.model_copy(update={"models": models}), job.folder, self.accept_changes, self.again, meter,
             settle=lambda model: model, locked=need_unfinished,
@@ -156,15 +145,9 @@ class Local:
             return Failure(str(error), error.message)
         return None
 
-    def _settled(self, model: ModelConfig) -> ModelConfig:
-        known = self.shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
-        return settled(model, Abilities.model_validate_json(known))
-
 
 @dataclass
 class FailureStreak:
-    """Consecutive failures of one kind of jobs, for one reason."""
-
     cause: str = ""
     failing: list[str] = field(default_factory=list[str])
     """Their groups."""
@@ -256,9 +239,13 @@ class Scheduler:
         elif failure := self._reason_to_skip(job):
             self._end(job, "left out", failure)
         else:
+
+            def note(event: AnyEvent) -> None:
+                stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
+                self._listener(JobNews(job, "goes on", stage, event))
+
             self._listener(JobNews(job, "began"))
-            meter = partial(self._budget.asking, job=job.key)
-            run = self._executor.run(job, meter, partial(self._note, job))
+            run = self._executor(job, partial(self._budget.asking, job=job.key), note)
             self._running[asyncio.create_task(run)] = job
         return True
 
@@ -281,10 +268,6 @@ class Scheduler:
         if len(streak.failing) < ENOUGH or (job.group in streak.working and job.group not in streak.failing):
             return None
         return Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
-
-    def _note(self, job: Job, event: AnyEvent) -> None:
-        stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
-        self._listener(JobNews(job, "goes on", stage, event))
 
     def _end(self, job: Job, state: State, failure: Failure | None = None, *, text: str = "") -> None:
         streak = self._streaks[job.kind]

@@ -77,7 +77,6 @@ class Journal:
 
     @property
     def turns(self) -> int:
-        """Number of recorded turns."""
         with self._speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
@@ -188,7 +187,6 @@ class Journal:
         )
 
     def damaged(self, place: Place) -> JournalError:
-        """The error for a damaged record."""
         return JournalError(
             f"{self.path}: the record of {place} is damaged, or was edited",
             hint="restore the journal from a copy, or ask this turn again: manyheads resume RUN --accept-changes",
@@ -217,14 +215,12 @@ class Journal:
             raise JournalError(f"{self.path}: {what}: {in_short(error)}", hint=_hint(error)) from error
 
     def close(self) -> None:
-        """Close the file after every finished turn is written."""
         wait(self._writes.copy())
         self._db.close()
 
 
 @cache
 def _writers() -> ThreadPoolExecutor:
-    """Threads that write to disk."""
     return ThreadPoolExecutor(4, thread_name_prefix="manyheads-journal")
 
 

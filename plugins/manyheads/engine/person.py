@@ -32,18 +32,14 @@ MOST_TRIES = 20
 
 
 class Brake:
-    """Pauses and stops a run; running turns end first."""
-
     def __init__(self) -> None:
         self._going, self._stopped = asyncio.Event(), asyncio.Event()
         self._going.set()
 
     def pause(self) -> None:
-        """Start no other turn until `resume`."""
         self._going.clear()
 
     def resume(self) -> None:
-        """Continue after `pause`."""
         self._going.set()
 
     def stop(self) -> None:
@@ -194,7 +190,6 @@ def _clean(value: Any, part: Mapping[str, Any], path: str = "") -> Any:
 
 
 def nobody_there(what: str) -> ConfigError:
-    """The error for a run that needs a person where nobody can answer."""
     return ConfigError(
         f"{what}, but nobody can answer here",
         hint="run it on a terminal or with --control, or in Python with person=…; without a person: --set steer=[], or "

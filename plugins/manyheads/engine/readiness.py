@@ -15,8 +15,8 @@ from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.environment import host_entry
 from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.database import records_in_short
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import records_in_short
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library
@@ -32,7 +32,7 @@ from manyheads.team.tools import problems as tool_problems
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One check, with the error that a run would end with."""
 
     subject: str
@@ -48,12 +48,14 @@ UNASKED = ": settings only, no request sent"
 """Note on a model or a source when `--ping` is not set."""
 
 
-def _wrong(subject: str, error: UserError | str) -> Finding:
+def _wrong(subject: str, error: UserError | str) -> CheckResult:
     error = ConfigError(error) if isinstance(error, str) else error
-    return Finding(subject, str(error).removeprefix(f"{subject}: "), error)
+    return CheckResult(subject, str(error).removeprefix(f"{subject}: "), error)
 
 
-def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool = True) -> Iterator[Finding]:
+def findings(
+    config: RunConfig, *, ask_models: bool | None = None, connect: bool = True
+) -> Iterator[CheckResult]:
     """Check what a config needs to run, one by one.
 
     Args:
@@ -63,7 +65,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
     if not (host := host_entry(config.host)).installed:
         yield _wrong("host", f"{config.host} is not installed: {host.install}")
     else:
-        yield Finding("host", config.host)
+        yield CheckResult("host", config.host)
     try:
         need_extras(config)
     except ConfigError as error:
@@ -74,7 +76,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         problems = [*roles.problems(), *misfits(config, roles)]
         yield from (_wrong("roles", problem) for problem in problems)
         if not problems:
-            yield Finding("roles", f"{len(roles.cards)} roles, all prompts are valid")
+            yield CheckResult("roles", f"{len(roles.cards)} roles, all prompts are valid")
     except UserError as error:
         yield _wrong("roles", error)
     for alias, model in config.models.items():
@@ -84,7 +86,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
                 _need_server(model, alias)
             asked = is_own(model) if ask_models is None else ask_models
             note = UNASKED if connect and model.provider not in FREE and not asked else ""
-            yield Finding(f"models.{alias}", _described(model, alias, asked) + note)
+            yield CheckResult(f"models.{alias}", _described(model, alias, asked) + note)
         except UserError as error:
             yield _wrong(f"models.{alias}", error)
     yield from _literature(config, roles, UNASKED if connect else "")
@@ -105,7 +107,6 @@ def _described(model: ModelConfig, alias: str, ask: bool) -> str:
 
 
 def _need_server(model: ModelConfig, alias: str) -> None:
-    """Raises `ModelError` if nothing listens at a model's address; free of cost."""
     url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
@@ -118,7 +119,6 @@ def _need_server(model: ModelConfig, alias: str) -> None:
 
 
 def _need_key(model: ModelConfig, alias: str) -> None:
-    """Raises `UserError` if a model has no key, or no journal to replay."""
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
     elif model.provider not in FREE:
@@ -164,7 +164,7 @@ def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
     return changes.model if changes else roles.card(role).model
 
 
-def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[Finding]:
+def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[CheckResult]:
     """The corpus, for a system that opens one, and the literature sources; sends no request."""
     system = system_of(config)
     try:
@@ -176,7 +176,7 @@ def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[F
             parts = [count(ecosystem.papers.count(), "paper"), count(len(ecosystem.scientists), "scientist")]
             if config.literature.references == "inspirations" or config.settings.retrieves:
                 parts.append(records_in_short(ecosystem.folder, config.corpus))
-            yield Finding("corpus", f"{config.corpus}: {', '.join(parts)}")
+            yield CheckResult("corpus", f"{config.corpus}: {', '.join(parts)}")
             yield from _sources(config, roles, note, ecosystem)
     except UserError as error:
         yield _wrong("corpus", error)
@@ -184,7 +184,7 @@ def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[F
 
 def _sources(
     config: RunConfig, roles: Roles | None, note: str, corpus: Ecosystem | None = None
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     try:
         if roles is None or not system_of(config).searches(config, roles):
             return
@@ -192,12 +192,12 @@ def _sources(
         return
     try:
         Library(config.literature, bank=corpus and corpus.papers).open()
-        yield Finding("literature", f"{', '.join(config.literature.cascade)}{note}")
+        yield CheckResult("literature", f"{', '.join(config.literature.cascade)}{note}")
     except UserError as error:
         yield _wrong("literature", error)
 
 
-def _inputs(config: RunConfig) -> Iterator[Finding]:
+def _inputs(config: RunConfig) -> Iterator[CheckResult]:
     """The system's own checks, such as for a topic, then its inputs."""
     try:
         config = prepare(config)
@@ -206,7 +206,7 @@ def _inputs(config: RunConfig) -> Iterator[Finding]:
         return
     try:
         if (material := system_of(config).read(config)) is not None:
-            yield Finding("inputs", str(material))
+            yield CheckResult("inputs", str(material))
     except UserError as error:
         yield _wrong("inputs", error)
 

@@ -127,7 +127,6 @@ class Recorded:
         self.live = True
 
     def _turned(self) -> list[str]:
-        """The config keys of the course that differ from the recorded ones."""
         before = single_keys(_by_name(self.journal.fact("course")))
         now = single_keys(_by_name(self.course))
         return [key for key, value in now.items() if before and before.get(key) != value]
@@ -182,7 +181,6 @@ def _save(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
-    """The reply of a record; raises one of `DAMAGES` if it is damaged."""
     text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
     plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
     if not plain or not isinstance(seconds, int | float):

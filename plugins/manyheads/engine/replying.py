@@ -178,8 +178,6 @@ _NOT_MEANT = re.compile("draft|example|sample|template|schema|alternative|previo
 
 
 class UnusableReplyError(ValueError):
-    """An invalid reply, with the reason."""
-
     def __init__(
         self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
     ) -> None:
@@ -193,6 +191,11 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
     Text around the JSON, thinking, fences, untidy quotes and commas, an object around the object, another case of keys
     and choices are accepted, and prose where one text is asked for; a cut or missing object, a missing field, a wrong
     type, a value out of range, a placeholder, or several answers are not.
+
+    Example:
+        >>> parse_reply('Sure! {"advice": "Try a smaller corpus."}', reply_type("Advice")).advice
+        'Try a smaller corpus.'
+
 
     Raises:
         UnusableReplyError: with the reason.

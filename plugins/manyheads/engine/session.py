@@ -125,7 +125,6 @@ class Session:
 
     @property
     def system(self) -> System:
-        """The system to run."""
         return system_of(self.config)
 
     @property
@@ -186,8 +185,9 @@ class Session:
             ledgers.append(ledger)
             notes = parts.journal.notes(notes)
             trace = Trace(config, str(self.folder))
-            people = (self.person, self.brake, roles, recall, ledger.rest)
-            attended = Attended(parts.host, config.models, *people)
+            attended = Attended(
+                parts.host, config.models, self.person, self.brake, roles, recall, ledger.rest
+            )
             host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
@@ -211,7 +211,7 @@ class Session:
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
-                    shown = shown_with_ideas(
+                    shown = idea_references(
                         config, literature, library, lambda line: run.warn("references", line)
                     )
                     run = Run(
@@ -234,7 +234,6 @@ class Session:
                 yield event
 
     async def _prepare(self) -> list[str]:
-        """Complete the config of this start; what to warn of."""
         self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
             # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
@@ -281,7 +280,6 @@ class Session:
 
     @property
     def _identities(self) -> dict[str, dict[str, Any]]:
-        """The settings of each model that change its answers."""
         return {alias: model.identity() for alias, model in self.config.models.items()}
 
     def _journal(self, stack: AsyncExitStack) -> Journal:
@@ -337,8 +335,6 @@ class Session:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a run holds open."""
-
     journal: Journal
     host: ManagedHost
     literature: Literature
@@ -356,13 +352,12 @@ def _embedding(config: RunConfig) -> str:
 
 
 async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literature:
-    """The corpus of a system that opens one."""
     if not system_of(config).corpus(config):
         return NoLiterature()
     return await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
 
 
-def shown_with_ideas(
+def idea_references(
     config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
 ) -> Literature:
     """Source of the papers shown with ideas: B_past, the corpus's literature database, or the services (App. C.3)."""
@@ -417,7 +412,6 @@ def _prices(config: RunConfig) -> dict[str, Price]:
 def _library(
     config: RunConfig, literature: Literature, note: Callable[[Searched], None], record: Path | None
 ) -> Library:
-    """The sources of the config, opened at the first look-up."""
     own = literature if isinstance(literature, Ecosystem) else None
     return Library(
         config.literature,
@@ -430,7 +424,6 @@ def _library(
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:
-    """Usage of turns without a valid reply, and of replaced replies."""
     lost = paid - useful
     return lost if lost.calls else NOTHING
 

@@ -33,7 +33,7 @@ from manyheads.core import (
     together,
 )
 from manyheads.corpus.building import Progress
-from manyheads.corpus.digest import Reading
+from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
@@ -113,7 +113,6 @@ class Survey:
 
     @property
     def name(self) -> str:
-        """The model's name for people."""
         own = self.model.provider == OFFLINE
         return "the offline model (no language model)" if own else f"{self.model.provider}/{self.model.name}"
 
@@ -121,7 +120,7 @@ class Survey:
         self,
         things: Iterable[tuple[str, T]],
         total: int,
-        about: Callable[["Inquiry", T], Awaitable[None]],
+        about: Callable[["SurveyItem", T], Awaitable[None]],
     ) -> None:
         """Ask `about` each item as the model becomes free. Runs an event loop.
 
@@ -139,7 +138,6 @@ class Survey:
             raise
 
     def summary(self) -> str:
-        """Number of questions and cost, in a line."""
         spent, asked = self.ledger.spent, self.done - self.reused
         cost = "" if spent.cost is None else f", cost {spent.cost:g}"
         return (
@@ -148,7 +146,7 @@ class Survey:
         )
 
     async def _all(
-        self, things: Iterable[tuple[str, T]], total: int, about: Callable[["Inquiry", T], Awaitable[None]]
+        self, things: Iterable[tuple[str, T]], total: int, about: Callable[["SurveyItem", T], Awaitable[None]]
     ) -> None:
         """After a failure no further requests are sent, but pending answers are awaited: they are paid."""
         self.done, self.reused, in_a_row, failures = 0, 0, 0, list[UserError]()
@@ -159,9 +157,9 @@ class Survey:
         async def work() -> None:
             nonlocal in_a_row
             for name, thing in following:
-                inquiry = Inquiry(self, asked, name)
+                item = SurveyItem(self, asked, name)
                 try:
-                    await about(inquiry, thing)
+                    await about(item, thing)
                 except UserError as error:
                     in_a_row += 1
                     if isinstance(error, ReplyError) and self.passes_over and in_a_row < PATIENCE:
@@ -171,7 +169,7 @@ class Survey:
                 else:
                     in_a_row = 0
                     self.done += 1
-                    self.reused += not inquiry.asked
+                    self.reused += not item.asked
                     self.tell(self.step, self.done, total)
                 if failures:
                     return
@@ -185,9 +183,7 @@ class Survey:
 
 
 @dataclass
-class Inquiry:
-    """The questions about one item."""
-
+class SurveyItem:
     survey: Survey
     host: Host
     name: str
@@ -237,12 +233,12 @@ class Librarian(Survey):
         """
         interests: dict[str, tuple[str, ...]] = {}
 
-        async def condense(inquiry: Inquiry, own: Sequence[str]) -> None:
-            reply = await inquiry.ask(inquiry.turn("interests", {"terms": list(own)}, Interests))
+        async def condense(item: SurveyItem, own: Sequence[str]) -> None:
+            reply = await item.ask(item.turn("interests", {"terms": list(own)}, Interests))
             phrases: dict[str, str] = {}  # without duplicates, first spelling
             for phrase in (" ".join(one.split()) for one in reply.interests):
                 phrases.setdefault(phrase.casefold(), phrase)
-            interests[inquiry.name] = tuple(phrases.values())
+            interests[item.name] = tuple(phrases.values())
 
         self.ask_all(terms.items(), len(terms), condense)
         return {author: interests[author] for author in terms}
@@ -283,7 +279,7 @@ class Extractor(Survey):
         self.recipe = self._digest()
 
     def __call__(
-        self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], None]
+        self, readings: Iterable[PaperTexts], total: int, keep: Callable[[Sequence[Extraction]], object]
     ) -> None:
         """Extract papers; `keep` receives the records in batches, in a thread. Runs an event loop.
 
@@ -292,8 +288,8 @@ class Extractor(Survey):
         """
         records, putting = list[Extraction](), asyncio.Lock()
 
-        async def extract(inquiry: Inquiry, reading: Reading) -> None:
-            records.append(await self._record(inquiry, reading))
+        async def extract(item: SurveyItem, reading: PaperTexts) -> None:
+            records.append(await self._record(item, reading))
             if len(records) >= BATCH:
                 async with putting:
                     batch, records[:] = [*records], []
@@ -306,10 +302,10 @@ class Extractor(Survey):
             if records:
                 keep(records)
 
-    async def _record(self, inquiry: Inquiry, reading: Reading) -> Extraction:
+    async def _record(self, item: SurveyItem, reading: PaperTexts) -> Extraction:
         for _ in range(SMALLER):
             try:
-                reply, detailed = await self._read(inquiry, reading)
+                reply, detailed = await self._read(item, reading)
                 break
             except TooLongError as error:  # the server's context is smaller than expected
                 smaller = min(error.window or self._window, self._window // 2)
@@ -317,45 +313,45 @@ class Extractor(Survey):
                     raise
                 self._window = smaller
         else:
-            reply, detailed = await self._read(inquiry, reading)
+            reply, detailed = await self._read(item, reading)
         return Extraction(
-            paper=reading.paper.id, entities=self._entities(reply, inquiry.name), summary=reply.summary,
+            paper=reading.paper.id, entities=self._entities(reply, item.name), summary=reply.summary,
             background=" ".join(reply.background[:MOST_BACKGROUND]), main_ideas=tuple(reply.main_ideas[:MOST_IDEAS]),
             detailed_ideas=tuple(detailed[:MOST_DETAILED]), made_by=self.made_by, recipe=self.recipe, basis=reading.basis,
         )  # fmt: skip
 
-    async def _read(self, inquiry: Inquiry, reading: Reading) -> tuple[Extract, list[str]]:
+    async def _read(self, item: SurveyItem, reading: PaperTexts) -> tuple[Extract, list[str]]:
         """One answer if the text fits; else a digest first, then the details part by part of the method."""
         (introduction, method), paper = reading.text, reading.paper
         abstract = paper.abstract.strip()
         if len(abstract) > self._window:  # a quarter of what the context holds
             abstract = abstract[: self._window]
-            self.notes.append(f"{inquiry.name}: the abstract was cut: it is too long")
+            self.notes.append(f"{item.name}: the abstract was cut: it is too long")
         told: dict[str, object] = {"title": paper.title, "abstract": abstract}
         check = self._check()
         if method or introduction:
             texts = {**told, "introduction": introduction, "method": method}
-            whole = inquiry.turn("extract", texts, FullExtract, check)
+            whole = item.turn("extract", texts, FullExtract, check)
             if self._spare(whole) >= 0:
-                reply = await inquiry.ask(whole)
+                reply = await item.ask(whole)
                 return reply, _in_words(reply)
 
         def digest(text: str) -> Turn[Extract]:
-            return inquiry.turn("digest", {**told, "introduction": text}, Extract, check)
+            return item.turn("digest", {**told, "introduction": text}, Extract, check)
 
         [beginning, *more] = self._parts(introduction, digest)
         if more:
-            self.notes.append(f"{inquiry.name}: the introduction was cut: it is too long")
-        reply, contributions = await inquiry.ask(digest(beginning)), list[str]()
+            self.notes.append(f"{item.name}: the introduction was cut: it is too long")
+        reply, contributions = await item.ask(digest(beginning)), list[str]()
 
         def detail(text: str) -> Turn[DetailedIdeas]:
             known = contributions or [reply.summary, *reply.main_ideas]
-            return inquiry.turn("detail", {**told, "contributions": known, "method": text}, DetailedIdeas)
+            return item.turn("detail", {**told, "contributions": known, "method": text}, DetailedIdeas)
 
         left = method
         while left:
             [part, *more] = self._parts(left, detail)
-            contributions = _in_words(await inquiry.ask(detail(part)))
+            contributions = _in_words(await item.ask(detail(part)))
             left = "".join(more)
         return reply, contributions
 

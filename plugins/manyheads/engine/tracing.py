@@ -51,8 +51,6 @@ def _note_usage(span: "Span", usage: Usage) -> None:
 
 
 class Trace:
-    """The spans of one run: its own, and that of the current stage."""
-
     def __init__(self, config: RunConfig, folder: str) -> None:
         self._config, self._folder = config, folder
         self._run: Span | None = None
@@ -62,7 +60,6 @@ class Trace:
 
     @contextmanager
     def run(self, spent: Callable[[], Usage]) -> Generator[None]:
-        """The span of a run; `spent` returns its usage."""
         if (tracer := _tracer()) is None:
             yield
             return
@@ -94,7 +91,6 @@ class Trace:
         self.stage = tracer.start_span(f"stage {event.stage}", context=inside, attributes=attributes)
 
     def pay(self, usage: Usage) -> None:
-        """Add a turn's usage to the stage."""
         self._spent += usage
 
     def _end_stage(self) -> None:
@@ -123,7 +119,6 @@ class Traced:
         await self.host.gate()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """See `Host.ask`."""
         if (tracer := _tracer()) is None:
             return await self.host.ask(turn)
         name, place, model = turn.speaker.name, turn.place, self.models.get(turn.speaker.model)
@@ -160,9 +155,7 @@ class Traced:
 
 
 @dataclass
-class Standing:
-    """The state of a run, counted from its events."""
-
+class RunStatus:
     stage: str = "Setting up"
     turns: int | None = None
     """Maximum of the stage."""

@@ -101,6 +101,10 @@ def host_of(thing: object) -> str | None:
 def role_agent(role: str, model: Any, *, host: str | None = None, **settings: Any) -> Any:
     """A native agent of a host that plays a role; see `role_agent` of the host's package.
 
+    Example:
+        reviewer = role_agent("reviewer", "openai/gpt-4o-mini", host="autogen")
+
+
     Args:
         host: its name; when None, the host of the model's client, or the first installed one.
 

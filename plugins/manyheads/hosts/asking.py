@@ -157,6 +157,10 @@ def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
 
     All calls share one loop in a separate thread, so a client may be used in several calls. For a client or agent that is
     also used in another loop, call `await ask(…)` there.
+
+    Example:
+        review = ask_sync("reviewer", "review", area="robotics", indicator="novelty", idea="…")
+        print(review.weaknesses[0])
     """
     call = asyncio.run_coroutine_threadsafe(ask(who, task, **settings), _loop())
     try:

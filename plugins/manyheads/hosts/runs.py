@@ -33,7 +33,12 @@ async def run(
     listener: Callable[[AnyEvent], object] | None = None,
     person: Person | None = None,
 ) -> RunResult[Any]:
-    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+    """Run a config to its end.
+
+    Example:
+        result = await run("virsci", "topic=Robots that feel", "team.size=3")
+        print(result.result.idea.title)
+
 
     Args:
         config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.

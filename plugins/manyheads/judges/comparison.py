@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -22,14 +22,14 @@ from manyheads.judges.shared import (
     KINDS,
     Bout,
     ComparisonResult,
+    ContenderStanding,
     Contestant,
+    FigureTable,
+    Fold,
     IdeasInputs,
     JudgeConfig,
     JudgedIdea,
     Order,
-    Standing,
-    Step,
-    Table,
     bench_of,
     entries_of,
     figure,
@@ -88,16 +88,9 @@ def read(config: RunConfig) -> list[Contestant]:
     """The ideas, then the rivals. Raises `SubjectError` if one cannot be read."""
     inputs: ComparisonInputs = config.inputs
     ours, rivals = entries_of(inputs.ideas), entries_of(inputs.rivals)
-    alone = Counter(each.source for each in ours)
-    names = [
-        OURS if rivals else (each.source if each.source and alone[each.source] else f"text {number}")
-        for number, each in enumerate(ours, 1)
-    ]
-    names += [RIVALS] * len(rivals)
-    return [
-        Contestant(**idea, contender=name)
-        for idea, name in zip(ideas_of((*ours, *rivals)), names, strict=True)
-    ]
+    names = [OURS if rivals else each.source or f"text {number}" for number, each in enumerate(ours, 1)]
+    named = zip(ideas_of((*ours, *rivals)), [*names, *[RIVALS] * len(rivals)], strict=True)
+    return [Contestant(**idea, contender=name) for idea, name in named]
 
 
 def drawn(
@@ -125,14 +118,12 @@ def drawn(
         return sorted(rng.sample(pairs, most)) if most < len(pairs) else pairs
     used, found = Counter[int](), list[tuple[int, ...]]()
     for _ in range(config.bouts or len(ideas)):
-        order, bout = rng.sample(contenders, len(contenders)), list[int]()
-        while len(bout) < config.ways:
-            for contender in order:
-                left = [
-                    each.number for each in ideas if each.contender == contender and each.number not in bout
-                ]
-                if left and len(bout) < config.ways:
-                    bout.append(min(left, key=lambda number: (used[number], rng.random())))
+        bout = list[int]()
+        for contender in cycle(rng.sample(contenders, len(contenders))):
+            if len(bout) == config.ways:
+                break
+            if left := [one.number for one in ideas if one.contender == contender and one.number not in bout]:
+                bout.append(min(left, key=lambda number: (used[number], rng.random())))
         used.update(bout)
         found.append(tuple(sorted(bout)))
     return found
@@ -150,7 +141,7 @@ async def compare(
     Raises:
         ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison.
     """
-    run, texts = bench.run, {each.number: each.whole for each in ideas}
+    run, texts = bench.run, {each.number: each.shown_text for each in ideas}
     places = [orders_of(len(bout), orders or len(bout), run.rng) for bout in bouts]
     shown = [
         [bout[place] for place in order] for bout, some in zip(bouts, places, strict=True) for order in some
@@ -244,7 +235,7 @@ async def comparison(run: ComparisonRun) -> None:
     )
     ours = next((each for each in result.standings if each.contender == OURS), None)
     result.wins = ours.wins if ours and RIVALS in contenders.values() else None
-    orders = [order for bout in result.bouts for order in bout.whole]
+    orders = [order for bout in result.bouts for order in bout.ranked]
     pairs = [
         order.ranks["overall"][str(one)] == order.ranks["overall"][str(other)]
         for order in orders
@@ -257,7 +248,7 @@ async def comparison(run: ComparisonRun) -> None:
         run.emit(Judged(stage=STAGE, turn=1, subject=each.contender, outcome=outcome))
 
 
-def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed: int) -> Standing:
+def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed: int) -> ContenderStanding:
     """A contender's figures: the mean over orders of each comparison, then over comparisons of each idea."""
     own = [number for number, whose in contenders.items() if whose == name]
     rows = [
@@ -265,15 +256,15 @@ def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed:
         for bout in bouts
         for idea in bout.ideas
         if idea in own
-        and bout.whole
+        and bout.ranked
         and (others := [each for each in bout.ideas if contenders[each] != name])
     ]
-    found = Standing(contender=name, ideas=len(own), bouts=len(rows))
+    found = ContenderStanding(contender=name, ideas=len(own), bouts=len(rows))
     for criterion in CRITERIA:
         parts = {
-            "wins": [fmean(won(o, criterion, i, others) for o in bout.whole) for i, bout, others in rows],
-            "first": [fmean(first(o, criterion, i) for o in bout.whole) for i, bout, _ in rows],
-            "rank": [fmean(o.ranks[criterion][str(i)] for o in bout.whole) for i, bout, _ in rows],
+            "wins": [fmean(won(o, criterion, i, others) for o in bout.ranked) for i, bout, others in rows],
+            "first": [fmean(first(o, criterion, i) for o in bout.ranked) for i, bout, _ in rows],
+            "rank": [fmean(o.ranks[criterion][str(i)] for o in bout.ranked) for i, bout, _ in rows],
         }
         for part, values in parts.items():
             means = group_means(dict(enumerate(values)), lambda row: rows[row][0])
@@ -291,22 +282,17 @@ def names_of(result: ComparisonResult) -> dict[str, str]:
 
 def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     """The overall figures of each contender, and failures."""
-    names = names_of(result)
+    names, total = names_of(result), sum(len(bout.orders) for bout in result.bouts)
     for each in result.standings:
-        yield (
-            names[each.contender],
-            f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}",
-        )
-    total = sum(len(bout.orders) for bout in result.bouts)
+        wins = f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}"
+        yield names[each.contender], wins
     yield (
         "Comparisons",
         f"{total - (result.failed or 0)} of {total} orders, {len(result.bouts)} sets of ideas",
     )
     if result.first_place is not None:
-        yield (
-            "Position bias",
-            f"the idea shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie",
-        )
+        bias = f"the idea shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie"
+        yield "Position bias", bias
 
 
 def report(record: Record) -> View:
@@ -319,7 +305,7 @@ def report(record: Record) -> View:
     contenders, twos = names_of(result), all(len(bout.ideas) == 2 for bout in result.bouts)
     heads = ["Contender", *map(label, CRITERIA)]
     tables = [
-        Table(title=title, lead=text, head=heads, rows=[
+        FigureTable(title=title, lead=text, head=heads, rows=[
             [contenders[each.contender], *(figure_words(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
         ])
         for title, part, text in (
@@ -331,7 +317,7 @@ def report(record: Record) -> View:
     ]  # fmt: skip
     names = {each.number: each.name for each in result.ideas}
     steps = [
-        Step(
+        Fold(
             title=" – ".join(names[number] for number in order.shown),
             note="overall "
             + ", ".join(f"{names[n]}: {order.ranks['overall'][str(n)]:g}" for n in order.shown)
@@ -344,11 +330,6 @@ def report(record: Record) -> View:
         for order in bout.orders
     ]
     return view(record, "Ideas compared", essence(result), tables, steps)
-
-
-def path(parts: Sequence[str]) -> tuple[str, ...]:
-    """The path of a measure in the result: a criterion is the share of wins."""
-    return ("wins", parts[0], "mean") if parts[0] in CRITERIA else tuple(parts)
 
 
 IDEA_COMPARISON = System(
@@ -364,7 +345,11 @@ IDEA_COMPARISON = System(
     table=lambda result: result.standings,
     report=report,
     read=read,
-    judge=Judge("ideas", "idea-comparison.overall", path),
+    judge=Judge(
+        "ideas",
+        "idea-comparison.overall",
+        lambda path: ("wins", path[0], "mean") if path[0] in CRITERIA else tuple(path),
+    ),
     numbers={
         **{f"idea-comparison.{name}": Number(f"wins, {name}", (0, 1)) for name in CRITERIA},
         "idea-comparison.failed": Number("orders without a comparison"),

@@ -13,28 +13,27 @@ from manyheads.base.errors import BudgetError, ConfigError, ModelError
 from manyheads.base.papers import Hit
 from manyheads.config import RunConfig
 from manyheads.core import together
-from manyheads.core.events import Judged
-from manyheads.corpus.database import LiteratureDatabase, Scope
+from manyheads.corpus.database import BACKGROUND, IDEAS
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import BACKGROUND, IDEAS
+from manyheads.corpus.retrieval import LiteratureDatabase, Scope
 from manyheads.judges.comparison import compare, first
 from manyheads.judges.replies import Closest, Comparison, IdeaLikeness
 from manyheads.judges.shared import (
     JUDGE,
+    FigureTable,
+    Fold,
     IdeasInputs,
     JudgeConfig,
     MatchedIdea,
     MatchResult,
-    Reference,
+    PublishedIdea,
     ScoreStanding,
-    Step,
-    Table,
     bench_of,
+    conclude,
     entries_of,
     figure,
     figure_words,
-    histogram,
     ideas_of,
     score_path,
     score_table,
@@ -50,7 +49,6 @@ from manyheads.team.system import Judge, Number, System
 
 MATCH, COMPARISON = "match", "comparison"
 STAGES = {MATCH: "Match with published ideas", COMPARISON: "Comparison by score"}
-SCALE = (0, 5)
 
 
 class IdeaMatchConfig(JudgeConfig):
@@ -80,7 +78,7 @@ async def match(run: MatchRun) -> None:
     """
     if not isinstance(run.literature, Ecosystem):
         raise ConfigError(f"{run.config.system}: published ideas come from a corpus", hint="--set corpus=…")
-    result, config, seed = run.result, run.settings, run.config.seed
+    result, config = run.result, run.settings
     stages = STAGES if config.rounds else {MATCH: STAGES[MATCH]}
     run.begin(MATCH, stages)
     result.ideas = [MatchedIdea(**idea) for idea in ideas_of(run.material)]
@@ -91,15 +89,8 @@ async def match(run: MatchRun) -> None:
         *(_match(bench, idea, some) for idea, some in zip(result.ideas, shown, strict=True))
     )
     need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
-    scores = [idea.score for idea in result.ideas if idea.score is not None]
-    result.histogram = histogram(scores, *SCALE)
-    result.score = figure(scores, seed, SCALE)
-    result.failed = len(result.ideas) - len(scores)
-    for idea in result.ideas:
-        if idea.failed:
-            run.warn(MATCH, f"“{idea.name}” has no score: {idea.failed}")
-        outcome = "has no score" if idea.score is None else f"similarity {idea.score} of 5"
-        run.emit(Judged(stage=MATCH, turn=1, subject=idea.name, outcome=outcome))
+    scored = [(idea, idea.score, idea.failed) for idea in result.ideas]
+    result.failed = conclude(run, MATCH, 1, scored, 5, "similarity", "has no score")
     if config.rounds:
         run.begin(COMPARISON, stages)
         await _compare_scores(run, bench)
@@ -116,7 +107,7 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
             "the corpus has no vectors of the papers' main ideas: the nearest are found by their abstracts",
         )
     scope = Scope(period=None if run.settings.period == "any" else run.settings.period)
-    queries = [idea.whole for idea in run.result.ideas]
+    queries = [idea.shown_text for idea in run.result.ideas]
     found = await database.semantic(queries, run.settings.nearest, scope, IDEAS if own else BACKGROUND)
     records = await asyncio.to_thread(database.records, {hit.paper.id for some in found for hit in some})
 
@@ -129,7 +120,7 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
     shuffled = [run.rng.sample(some, len(some)) for some in found]
     for idea, some in zip(run.result.ideas, shuffled, strict=True):
         idea.references = [
-            Reference(
+            PublishedIdea(
                 paper=hit.paper.id, title=hit.paper.title, year=hit.paper.year, similarity=round(hit.score, 4)
             )
             for hit in some
@@ -146,13 +137,13 @@ async def _match(
         idea.failed = "the corpus has no paper to compare it with"
         return None
     kind = numbered(run.reply_type(JUDGE, "closest", Closest), "choice", len(texts))
-    variables = {"idea": idea.whole, "published": texts}
+    variables = {"idea": idea.shown_text, "published": texts}
     picked = await bench.ask(MATCH, name, "closest", variables, None, kind)
     if isinstance(picked, Exception):
         idea.failed = f"no closest idea was picked: {picked.message}"
         return picked
     idea.closest, idea.reasons = picked.choice, [picked.reason]
-    variables = {"idea": idea.whole, "match": texts[picked.choice - 1]}
+    variables = {"idea": idea.shown_text, "match": texts[picked.choice - 1]}
     like = run.reply_type(JUDGE, "likeness", IdeaLikeness)
     scored = await bench.ask(MATCH, name, "likeness", variables, None, like)
     if isinstance(scored, Exception):
@@ -186,13 +177,15 @@ async def _compare_scores(run: MatchRun, bench: Bench) -> None:
         )
     scores = {idea.number: idea.score for idea in result.ideas}
     for score in sorted(groups, reverse=True):
-        means: dict[str, list[float]] = {"novelty": [], "feasibility": []}
-        for bout in result.bouts:
-            [own] = [number for number in bout.ideas if scores[number] == score]
-            for name, values in means.items():
-                if bout.whole:
-                    values.append(fmean(first(order, name, own) for order in bout.whole))
-        parts = {name: figure(values, run.config.seed, (0, 1)) for name, values in means.items()}
+        bouts_of = [
+            (next(number for number in bout.ideas if scores[number] == score), bout.ranked)
+            for bout in result.bouts
+            if bout.ranked
+        ]
+        parts = {
+            name: figure((fmean(first(order, name, own) for order in orders) for own, orders in bouts_of), run.config.seed, (0, 1))
+            for name in ("novelty", "feasibility")
+        }  # fmt: skip
         result.standings.append(ScoreStanding.model_validate({"score": score, **parts}))
 
 
@@ -208,6 +201,11 @@ def essence(result: MatchResult) -> Iterator[tuple[str, str]]:
 def report(record: Record) -> View:
     """The report of a run."""
     result: MatchResult = record.result.result
+
+    def closest(idea: MatchedIdea) -> tuple[str, str]:
+        found = idea.references[idea.closest - 1] if idea.closest else None
+        return (found.title, f"{found.similarity:.2f}") if found else ("–", "–")
+
     tables = [
         score_table(
             "How many ideas have each score, 0 for unrelated to the closest published idea, 5 for nearly the same. Ideas without "
@@ -216,24 +214,19 @@ def report(record: Record) -> View:
             "none",
             result.failed,
         ),
-        Table(
+        FigureTable(
             title="Ideas",
             head=["Idea", "Closest published idea", "Cosine", "Score"],
             wordy=True,
             rows=[
-                [
-                    each.name,
-                    "–" if each.closest is None else each.references[each.closest - 1].title,
-                    "–" if each.closest is None else f"{each.references[each.closest - 1].similarity:.2f}",
-                    "none" if each.score is None else str(each.score),
-                ]
+                [each.name, *closest(each), "none" if each.score is None else str(each.score)]
                 for each in result.ideas
             ],
         ),
     ]
     if result.standings:
         tables.append(
-            Table(
+            FigureTable(
                 title="First ranks by score",
                 lead="How often an idea with this score ranks first among ideas with each score, with the 95% interval over the rounds.",
                 head=["Score", "Novelty", "Feasibility"],
@@ -244,7 +237,7 @@ def report(record: Record) -> View:
             )
         )
     steps = [
-        Step(
+        Fold(
             title=each.name,
             note=each.failed or f"similarity {each.score} of 5",
             failed=each.score is None,

@@ -6,24 +6,22 @@ from pydantic import Field
 
 from manyheads.base.errors import BudgetError, LiteratureError, ModelError
 from manyheads.base.papers import Hit, Paper
-from manyheads.config import RunConfig
 from manyheads.core import together
-from manyheads.core.events import Judged, Retrieved
+from manyheads.core.events import Retrieved
 from manyheads.judges.replies import NoveltyRound
 from manyheads.judges.shared import (
     JUDGE,
+    FigureTable,
+    Fold,
     IdeasInputs,
     JudgeConfig,
     NoveltyResult,
-    Round,
+    SearchRound,
     SoughtIdea,
-    Step,
-    Table,
     bench_of,
+    conclude,
     entries_of,
-    figure,
     figure_words,
-    histogram,
     ideas_of,
     invalid,
     score_path,
@@ -41,7 +39,7 @@ from manyheads.team.system import Judge, Number, System
 
 STAGE = "search"
 STAGES = {STAGE: "Search and scores"}
-SCALE = (0, 10)
+MOST = 10
 
 
 class IdeaNoveltyConfig(JudgeConfig):
@@ -65,22 +63,15 @@ async def novelty(run: NoveltyRun) -> None:
     Raises:
         ModelError, BudgetError: the model failed, the budget is spent, or no idea has a valid answer. Answers so far are kept.
     """
-    result, config, seed = run.result, run.settings, run.config.seed
+    result, config = run.result, run.settings
     run.begin(STAGE, STAGES, turns=config.rounds)
     result.ideas = [SoughtIdea(**idea) for idea in ideas_of(run.material)]
     bench = bench_of(run, config.area)
     answers = await together(*(_look_into(bench, idea, config) for idea in result.ideas))
     need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
-    scores = [idea.novelty for idea in result.ideas if idea.novelty is not None]
-    result.histogram = histogram(scores, *SCALE)
-    result.score = figure(scores, seed, SCALE)
-    result.assessed, result.not_assessed = len(scores), len(result.ideas) - len(scores)
-    result.inference_cost = bench.asked
-    for idea in result.ideas:
-        if idea.not_assessed:
-            run.warn(STAGE, f"“{idea.name}” is not assessed: {idea.not_assessed}")
-        outcome = "is not assessed" if idea.novelty is None else f"novelty {idea.novelty} of 10"
-        run.emit(Judged(stage=STAGE, turn=config.rounds, subject=idea.name, outcome=outcome))
+    scored = [(idea, idea.novelty, idea.not_assessed) for idea in result.ideas]
+    result.not_assessed = conclude(run, STAGE, config.rounds, scored, MOST, "novelty", "is not assessed")
+    result.assessed, result.inference_cost = len(scored) - result.not_assessed, bench.asked
 
 
 async def _look_into(
@@ -88,14 +79,14 @@ async def _look_into(
 ) -> ModelError | BudgetError | None:
     """Fill in an idea. A failure is recorded there in words, and returned if it is the model's."""
     run, query, papers = bench.run, "", list[Paper]()
-    rounds = list[Round]()
+    rounds = list[SearchRound]()
 
     def check(reply: NoveltyRound) -> str | None:
         return None if words_of(reply.query) else invalid(run, "query")
 
     for number in range(1, config.rounds + 1):
         variables = {
-            "idea": idea.whole,
+            "idea": idea.shown_text,
             "round": number,
             "rounds": config.rounds,
             "query": query,
@@ -108,7 +99,9 @@ async def _look_into(
             return reply
         titles = [paper.title for paper in papers]
         rounds.append(
-            Round(number=number, query=query, papers=titles, novelty=reply.novelty, thought=reply.thought)
+            SearchRound(
+                number=number, query=query, papers=titles, novelty=reply.novelty, thought=reply.thought
+            )
         )
         idea.rounds = rounds
         if number == config.rounds:
@@ -141,29 +134,22 @@ def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
 def report(record: Record) -> View:
     """The report of a run."""
     result: NoveltyResult = record.result.result
+    most = max((len(idea.rounds) for idea in result.ideas), default=0)
+    rows = [
+        [each.name, "not assessed" if each.novelty is None else str(each.novelty), *(str(one.novelty) for one in each.rounds),
+         *["–"] * (most - len(each.rounds))]
+        for each in result.ideas
+    ]  # fmt: skip
     tables = [
         score_table(
             "How many ideas have each score: 0 means already published, 10 unlike anything published. Ideas that were not "
             "assessed are not counted.",
             result.histogram, "not assessed", result.not_assessed,
         ),
-        Table(
-            title="Ideas",
-            head=["Idea", "Novelty", *(f"Round {n}" for n in range(1, 1 + max((len(i.rounds) for i in result.ideas), default=0)))],
-            rows=[
-                [
-                    each.name,
-                    "not assessed" if each.novelty is None else str(each.novelty),
-                    *(str(one.novelty) for one in each.rounds),
-                ]
-                for each in result.ideas
-            ],
-        ),
+        FigureTable(title="Ideas", head=["Idea", "Novelty", *(f"Round {n}" for n in range(1, most + 1))], rows=rows),
     ]  # fmt: skip
-    most = max((len(row) for row in tables[1].rows), default=0)
-    tables[1].rows = [[*row, *["–"] * (most - len(row))] for row in tables[1].rows]
     steps = [
-        Step(
+        Fold(
             title=each.name,
             note=each.not_assessed or f"novelty {each.novelty} of 10",
             failed=each.novelty is None,
@@ -181,11 +167,6 @@ def report(record: Record) -> View:
     return view(record, "Novelty of ideas", essence(result), tables if result.histogram else [], steps)
 
 
-def uses_corpus(config: RunConfig) -> bool:
-    """Whether the corpus is among the sources."""
-    return "local" in config.literature.cascade
-
-
 IDEA_NOVELTY = System(
     name="idea-novelty",
     title="Novelty of ideas",
@@ -198,7 +179,7 @@ IDEA_NOVELTY = System(
     essence=essence,
     table=lambda result: result.ideas,
     report=report,
-    corpus=uses_corpus,
+    corpus=lambda config: "local" in config.literature.cascade,
     searches=lambda config, roles: True,
     read=lambda config: entries_of(config.inputs.ideas),
     judge=Judge("ideas", "idea-novelty.score", score_path),

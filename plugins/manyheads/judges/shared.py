@@ -8,6 +8,7 @@ from pydantic import Field
 
 from manyheads.asking.replies import Text
 from manyheads.config import Inputs, Section, Slot
+from manyheads.core.events import Judged
 from manyheads.core.results import Figure, Part, Quality
 from manyheads.measures.statistics import Ends, Mean, mean_of
 from manyheads.report.page import Page, View
@@ -32,7 +33,7 @@ class JudgedIdea(Part):
         return self.title or f"Idea {self.number}"
 
     @property
-    def whole(self) -> str:
+    def shown_text(self) -> str:
         """The text shown to judges, without source and number."""
         return "\n\n".join(filter(None, (self.title, self.text)))
 
@@ -66,12 +67,12 @@ class Bout(Part):
     orders: list[Order] = []
 
     @property
-    def whole(self) -> list[Order]:
+    def ranked(self) -> list[Order]:
         """The orders with a comparison."""
         return [order for order in self.orders if order.ranks]
 
 
-class Standing(Part):
+class ContenderStanding(Part):
     """A contender's figures by criterion. Values are per idea; intervals are over ideas."""
 
     contender: str
@@ -90,7 +91,7 @@ class ComparisonResult(Part):
 
     ideas: list[Contestant] = []
     bouts: list[Bout] = []
-    standings: list[Standing] = []
+    standings: list[ContenderStanding] = []
     """Sorted by overall share of wins, best first."""
     wins: dict[str, Figure] | None = None
     """By criterion, the share of rivals ranked below the ideas; None without rivals."""
@@ -106,7 +107,7 @@ class ComparisonResult(Part):
 # Novelty (SciPIP, §4.3, Tables 3 and 17).
 
 
-class Round(Part):
+class SearchRound(Part):
     """One round of a search."""
 
     number: int
@@ -122,7 +123,7 @@ class Round(Part):
 class SoughtIdea(JudgedIdea):
     """An idea assessed for novelty."""
 
-    rounds: list[Round] = []
+    rounds: list[SearchRound] = []
     novelty: int | None = None
     """The score of the last round; None if the idea was not assessed."""
     not_assessed: str | None = None
@@ -146,7 +147,7 @@ class NoveltyResult(Part):
 # Matches (SciPIP, §4.2, Tables 1, 2, 15 and 16).
 
 
-class Reference(Part):
+class PublishedIdea(Part):
     """A published idea."""
 
     paper: str
@@ -159,7 +160,7 @@ class Reference(Part):
 class MatchedIdea(JudgedIdea):
     """An idea and the published ideas nearest to it."""
 
-    references: list[Reference] = []
+    references: list[PublishedIdea] = []
     """In the order shown to the judge."""
     closest: int | None = None
     """The place of the one the judge picked, from 1."""
@@ -229,9 +230,9 @@ def entries_of(named: Iterable[str]) -> tuple[Entry, ...]:
 
 def ideas_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Their number, source, title and text."""
+    names = ("source", "title", "text")
     return [
-        {"number": number, "source": each.source, "title": each.title, "text": each.text}
-        for number, each in enumerate(entries, 1)
+        {"number": n, **{name: getattr(each, name) for name in names}} for n, each in enumerate(entries, 1)
     ]
 
 
@@ -257,16 +258,40 @@ def as_figure(mean: Mean) -> Figure:
     return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
-def histogram(scores: Iterable[int], least: int, most: int) -> dict[str, int]:
-    """How many ideas have each score of a scale, the best first (SciPIP, Tables 1 and 3)."""
+def conclude(
+    run: Run[Any, Any, Any],
+    stage: str,
+    turn: int,
+    scored: Sequence[tuple[JudgedIdea, int | None, str | None]],
+    most: int,
+    what: str,
+    without: str,
+) -> int:
+    """Fill in the histogram (SciPIP, Tables 1 and 3), the best first, and the mean of ideas' scores from 0 to `most`.
+
+    Args:
+        scored: each idea with its score, or why it has none.
+        what, without: the score in words, and an idea without one.
+
+    Returns:
+        Number of ideas without a score; each of them has a warning.
+    """  # fmt: skip
+    scores = [score for _, score, _ in scored if score is not None]
     counts = Counter(scores)
-    return {str(score): counts[score] for score in range(most, least - 1, -1)}
+    run.result.histogram = {str(score): counts[score] for score in range(most, -1, -1)}
+    run.result.score = figure(scores, run.config.seed, (0, most))
+    for idea, score, why in scored:
+        if why:
+            run.warn(stage, f"“{idea.name}” {without}: {why}")
+        outcome = without if score is None else f"{what} {score} of {most}"
+        run.emit(Judged(stage=stage, turn=turn, subject=idea.name, outcome=outcome))
+    return len(scored) - len(scores)
 
 
 # The report, in the same form for all.
 
 
-class Table(Part):
+class FigureTable(Part):
     """A table of a report."""
 
     title: str
@@ -277,7 +302,7 @@ class Table(Part):
     """Whether some cells are texts."""
 
 
-class Step(Part):
+class Fold(Part):
     """A section to unfold: one idea or one comparison, with the judge's words."""
 
     title: str
@@ -297,10 +322,10 @@ def score_words(histogram: Mapping[str, int]) -> str:
     return ", ".join(f"{score}: {n}" for score, n in histogram.items() if n) or "none"
 
 
-def score_table(lead: str, histogram: Mapping[str, int], without: str, number: int | None) -> Table:
+def score_table(lead: str, histogram: Mapping[str, int], without: str, number: int | None) -> FigureTable:
     """The number of ideas by score, and the `number` of those `without` a score."""
     rows = [["Ideas", *map(str, histogram.values()), str(number)]]
-    return Table(title="Scores", lead=lead, head=["Score", *histogram, without], rows=rows)
+    return FigureTable(title="Scores", lead=lead, head=["Score", *histogram, without], rows=rows)
 
 
 def score_path(path: Sequence[str]) -> tuple[str, ...]:
@@ -312,10 +337,11 @@ def view(
     record: Record,
     title: str,
     essence: Iterable[tuple[str, str]],
-    tables: Sequence[Table],
-    steps: Sequence[Step],
+    tables: Sequence[FigureTable],
+    steps: Sequence[Fold],
 ) -> View:
     """A report with a title, the essence of a finished run, tables, and sections to unfold."""
     facts = [*essence] if record.result.finished else []
-    shown = {"title": title, "facts": facts, "tables": tables, "steps": steps}
-    return View(__package__ or "", Page(record), shown)
+    return View(
+        "manyheads.judges", Page(record), {"title": title, "facts": facts, "tables": tables, "steps": steps}
+    )

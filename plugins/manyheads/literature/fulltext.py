@@ -54,10 +54,7 @@ async def download(paper_id: str, title: str, address: str, config: LiteratureCo
         name=identify(paper_id).source or "local", address=address.partition("//")[2].partition("/")[0],
         pace=PACE, retries=0, patience=config.patience, transport=transport,
     )  # fmt: skip
-    try:
-        body = await service.get(address, {}, bytes, f"text of “{title}”", until=service.deadline())
-    finally:
-        await service.close()
+    body = await service.get(address, {}, bytes, f"text of “{title}”", until=service.deadline())
     if b"%PDF-" not in body[:1024]:
         raise DocumentError(f"{address} is not a PDF")
     with TemporaryDirectory() as folder:

@@ -194,9 +194,7 @@ class Library:
         return document
 
     async def close(self) -> None:
-        """Close connections and files."""
-        for member in vars(self).get("_members", ()):
-            await member.source.close()
+        """Close files."""
         for file in filter(None, (self._cache, self._record)):
             file.close()
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from manyheads.base.papers import Paper, fold, identifiers_of, identify
 from manyheads.corpus.phrases import EVERYWHERE, STOP_WORDS
-from manyheads.corpus.references import FEWEST, Words
+from manyheads.corpus.references import FEWEST, FoldedWords
 from manyheads.documents.document import Reference
 
 # Wider and wider forms of a query: a service that requires every word finds nothing for a whole abstract.
@@ -229,11 +229,11 @@ class _Entry:
     names: frozenset[str]
     key: str
     """The letters and digits of its text."""
-    words: Words
+    words: FoldedWords
 
     @classmethod
     def of(cls, reference: Reference) -> "_Entry":
-        return cls(reference, frozenset(_named(reference)), fold(reference.text), Words(reference.text))
+        return cls(reference, frozenset(_named(reference)), fold(reference.text), FoldedWords(reference.text))
 
     def means(self, paper: Paper) -> bool:
         """Match by title alone; many papers share a short one, such as "Editorial": year and authors must agree too."""
@@ -246,7 +246,7 @@ class _Entry:
         """Whether the title is in the entry, between punctuation, and not part of a longer one."""
         if paper.key not in self.key:
             return False
-        title, words = Words(paper.title), self.words
+        title, words = FoldedWords(paper.title), self.words
         return len(title) >= FEWEST and any(
             words.key(start, start + len(title)) == title.key()
             and words.stands_alone(start, start + len(title))

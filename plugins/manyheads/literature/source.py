@@ -1,10 +1,9 @@
 """The interface of all literature sources, and the HTTP layer of services."""
 
-import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -94,16 +93,12 @@ class Source:
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
         return await operation(replace(request, until=min(request.until, self.deadline())))
 
-    async def close(self) -> None:
-        """Close connections."""
-
 
 T = TypeVar("T")
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
-_CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
 _MOST_REDIRECTS = 5
 MOST_VALUES = 500_000
@@ -112,9 +107,7 @@ MOST_VALUES = 500_000
 
 @dataclass(kw_only=True, eq=False)
 class Service(Source):
-    """A source behind HTTP; sources with the same name, address and pace share one limiter.
-
-    Connections stay open between requests, while their event loop runs.
+    """A source behind HTTP; sources with the same name, address and pace share one limiter. Each request has its own connection.
 
     Args:
         pace: the rate limit.
@@ -136,9 +129,6 @@ class Service(Source):
     key: str | None = field(default=None, repr=False)
     backoff: float = 1.0
     transport: "httpx.AsyncBaseTransport | None" = field(default=None, repr=False)
-    _clients: "dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]]" = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -171,27 +161,27 @@ class Service(Source):
         method = "GET" if body is None else "POST"
 
         async def send() -> T:
-            client, way, status = await self._client(), "", 0
-            request = client.build_request(method, httpx.URL(url).copy_merge_params(params), json=body)
-            for _ in range(_MOST_REDIRECTS + 1):
-                response = await client.send(request, stream=True)
-                status = response.status_code
-                try:
-                    if response.next_request is None and response.is_success:
-                        return read(await body_of(response))
-                    if response.next_request is None:
-                        text = " ".join((await refusal_of(response)).split())
-                        said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way
-                        raise RefusedError(status, seconds_of(response.headers.get("retry-after")), said)
-                except GarbledError as error:
-                    raise GarbledError(f"{error}{way}") from error
-                finally:
-                    await response.aclose()
-                request = response.next_request
-                way = (
-                    f", at {scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]}, after a redirection ({status})"
-                )
-            raise RefusedError(status, text=f"too many redirections{way}")
+            address = httpx.URL(url).copy_merge_params(params)
+            async with self._client() as client:
+                request, way, status = client.build_request(method, address, json=body), "", 0
+                for _ in range(_MOST_REDIRECTS + 1):
+                    response = await client.send(request, stream=True)
+                    status = response.status_code
+                    try:
+                        if response.next_request is None and response.is_success:
+                            return read(await body_of(response))
+                        if response.next_request is None:
+                            text = " ".join((await refusal_of(response)).split())
+                            said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way
+                            raise RefusedError(status, seconds_of(response.headers.get("retry-after")), said)
+                    except GarbledError as error:
+                        raise GarbledError(f"{error}{way}") from error
+                    finally:
+                        await response.aclose()
+                    request = response.next_request
+                    place = scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]
+                    way = f", at {place}, after a redirection ({status})"
+                raise RefusedError(status, text=f"too many redirections{way}")
 
         return await self.call(send, what, until=until)
 
@@ -231,32 +221,16 @@ class Service(Source):
                 f"{self.name}: {what}: {problem}", source=self.name, tried=tried, hint=hint
             ) from (TimeoutError() if late else cause)
 
-    async def close(self) -> None:
-        """Close this event loop's connections."""
-        if held := self._clients.pop(asyncio.get_running_loop(), None):
-            await held[1].aclose()
-
-    async def _client(self) -> "httpx.AsyncClient":
-        """The client of this event loop: loops cannot share connections, which end with them."""
+    def _client(self) -> "httpx.AsyncClient":
         import httpx
 
-        loop = asyncio.get_running_loop()
-        if loop in self._clients:
-            return self._clients[loop][0]
-        for ended in [one for one in self._clients.copy() if one.is_closed()]:
-            self._clients.pop(ended, None)
-        client = httpx.AsyncClient(
+        return httpx.AsyncClient(
             headers={"User-Agent": f"manyheads/{__version__}", "Accept-Encoding": "gzip"},
             event_hooks={"request": [self._sign]},
             timeout=min(_SECONDS_A_TRY, self.patience),
-            limits=httpx.Limits(max_connections=self.pace.at_once or _CONNECTIONS),
             verify=_certificates(),
             transport=self.transport,
         )
-        held = _hold(client)
-        self._clients[loop] = client, held
-        await anext(held)
-        return client
 
     async def _sign(self, request: "httpx.Request") -> None:
         """Called for each request, including redirections, which copy the headers of the previous request."""
@@ -302,14 +276,6 @@ class Service(Source):
             case _:
                 what = "the answer cannot be read" if is_garbled(error) else "cannot be reached"
                 return f"{what}: {in_short(error)}", f"check the network, and {address} if it is set"
-
-
-async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
-    """Keeps a client until it is closed or its event loop ends, which closes its generators."""
-    try:
-        yield
-    finally:
-        await client.aclose()
 
 
 @cache

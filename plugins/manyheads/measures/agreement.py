@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.core.texts import count
-from manyheads.measures.ratings import Pairs, Ratings, Score, pair
+from manyheads.measures.ratings import Ratings, Score, ScoredTexts, pair
 from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ PICKS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class FigureInterval:
     """A statistic of n values, and the ends of its confidence interval."""
 
     estimate: float
@@ -59,7 +59,7 @@ class Side:
     """
 
     papers: int
-    figures: Mapping[str, Interval | None]
+    figures: Mapping[str, FigureInterval | None]
     why: Mapping[str, str]
     unusable: float = 0.0
 
@@ -120,15 +120,15 @@ def calibrate(
             tried=f"rated: {', '.join([*given][:5])}; scored: {', '.join([*scores][:5]) or 'none'}",
             hint="the column paper must have the names of the scores: of cases, or of files",
         )
-    own = [scores[paper] for paper in papers]
-    values = [(*given[paper].values(),) for paper in papers]
+    own, values = [scores[paper] for paper in papers], [[*given[paper].values()] for paper in papers]
     decisions = [ratings.decisions[paper] for paper in papers] if ratings.decisions else None
-    means = [fmean(each) for each in values]
+    means, sizes = [*map(fmean, values)], [*map(len, values)]
     good = decisions or ([mean >= threshold for mean in means] if threshold is not None else None)
-    sizes = [*map(len, values)]
-    several = [place for place, each in enumerate(values) if len(each) > 1]
+    several = [place for place, size in enumerate(sizes) if size > 1]
+    some = [values[place] for place in several]
+    decided = decisions and [decisions[place] for place in several]
     called = threshold if score_threshold is None else score_threshold
-    how = _How(level, resamples, seed)
+    how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     return Calibration(
         papers=len(papers),
         unscored=tuple(paper for paper in given if paper not in scores),
@@ -138,174 +138,120 @@ def calibrate(
         by="decision" if decisions else "" if threshold is None else f"mean rating of {threshold:g} or more",
         mean_score=fmean(own),
         mean_rating=fmean(means),
-        scores=_side(_of_scores(own, means, good), called, how),
+        scores=_side(len(own), _of_scores(own, means, good), called, **how),
         people=_side(
-            _of_people(
-                [values[n] for n in several],
-                [decisions[n] for n in several] if decisions else None,
-                threshold,
-            ),
-            threshold,
-            how,
+            len(some), _of_people(some, decided, threshold), threshold, picks=PICKS,
+            none="no paper was rated by several people", **how,
         ),
-    )
+    )  # fmt: skip
 
 
-class _How(NamedTuple):
-    level: float
-    resamples: int
-    seed: int
+Draw: TypeAlias = "Callable[[Any, Any], tuple[Floats, Floats, Floats | None]]"
+"""From rows of places, and a random generator: rows of values, the ratings that they are compared with, and which are good."""
 
 
-class _Draw(NamedTuple):
-    """Resamples, one per row: the values, the ratings that they are compared with, and which papers are good."""
-
-    values: Floats
-    against: Floats
-    good: "Floats | None"
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Texts to resample; `why` says why there are none, `picks` how often one person's rating is picked."""
-
-    papers: int
-    draw: Callable[[Any, Any], _Draw]
-    picks: int = 1
-    why: str = ""
-
-
-def _of_scores(own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> _Sample:
+def _of_scores(own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> Draw:
     """Scores against mean ratings."""
     import numpy as np
 
     one, other = np.asarray(own, dtype=float), np.asarray(means, dtype=float)
     known = None if good is None else np.asarray(good, dtype=float)
-
-    def draw(places: Any, rng: Any) -> _Draw:
-        return _Draw(one[places], other[places], None if known is None else known[places])
-
-    return _Sample(len(own), draw)
+    return lambda places, rng: (one[places], other[places], None if known is None else known[places])
 
 
 def _of_people(
-    values: Sequence[tuple[float, ...]], decisions: Sequence[bool] | None, threshold: float | None
-) -> _Sample:
+    values: Sequence[Sequence[float]], decisions: Sequence[bool] | None, threshold: float | None
+) -> Draw:
     """One rating of each text, picked at random, against the mean of the others."""
     import numpy as np
 
     most, sizes = max(map(len, values), default=0), np.asarray([*map(len, values)])
     table = np.asarray([[*each, *[0.0] * (most - len(each))] for each in values], dtype=float)
-    decided = None if decisions is None else np.asarray(decisions, dtype=float)
 
-    def draw(places: Any, rng: Any) -> _Draw:
+    def draw(places: Any, rng: Any) -> "tuple[Floats, Floats, Floats | None]":
         one = table[places, (rng.random(places.shape) * sizes[places]).astype(int)]
         others = (table.sum(axis=1)[places] - one) / (sizes[places] - 1)
-        if decided is not None:
-            return _Draw(one, others, decided[places])
-        return _Draw(one, others, None if threshold is None else (others >= threshold).astype(float))
+        good = None if threshold is None else (others >= threshold).astype(float)
+        return one, others, good if decisions is None else np.asarray(decisions, dtype=float)[places]
 
-    return _Sample(len(values), draw, PICKS, "no paper was rated by several people")
+    return draw
 
 
-def _side(sample: _Sample, called: float | None, how: _How) -> Side:
-    """All figures of a sample, with intervals over resampled texts."""
+def _side(
+    n: int,
+    draw: Draw,
+    called: float | None,
+    *,
+    level: float,
+    resamples: int,
+    seed: int,
+    picks: int = 1,
+    none: str = "",
+) -> Side:
+    """All figures of n texts, with intervals over resampled texts; `called` is the least score of a good one."""
     import numpy as np
     from scipy.stats import pearsonr
 
-    n, figures, why, unusable = sample.papers, dict[str, Interval | None](), dict[str, str](), 0.0
     if n < LEAST:
-        few = sample.why if not n else f"{count(n, 'text')}: too few"
+        few = f"{count(n, 'text')}: too few" if n else none
         return Side(n, dict.fromkeys(FIGURES), dict.fromkeys(FIGURES, few))
-    statistics: dict[str, Callable[[_Draw], Floats]] = {
-        "pearson": lambda draw: _pearson(draw.values, draw.against),
-        "spearman": lambda draw: _spearman(draw.values, draw.against),
-        "kendall": lambda draw: _kendall(draw.values, draw.against),
-        "balanced_accuracy": lambda draw: _balanced(draw.values, draw.good, called),
-        "auroc": lambda draw: _auroc(draw.values, draw.good),
-    }
-    rng = np.random.default_rng(how.seed)
-    once = np.tile(np.arange(n), (sample.picks, 1))
-    whole, many = sample.draw(once, rng), sample.draw(rng.integers(n, size=(how.resamples, n)), rng)
-    for name, of in statistics.items():
+    rng = np.random.default_rng(seed)
+    whole = draw(np.tile(np.arange(n), (picks, 1)), rng)
+    many = draw(rng.integers(n, size=(resamples, n)), rng)
+    figures, why, unusable = dict[str, FigureInterval | None](), dict[str, str](), 0.0
+    for name in FIGURES:
         figures[name] = None
-        if name in SORTING and (whole.good is None or (name == "balanced_accuracy" and called is None)):
+        if name in SORTING and (whole[2] is None or (name == "balanced_accuracy" and called is None)):
             why[name] = "neither a threshold nor decisions say which texts are good"
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # constant resamples, which are left out
-            values, drawn = of(whole), of(many)
-            fisher: Any = pearsonr(whole.values[0], whole.against[0]).confidence_interval(how.level)
+            values, drawn = _statistic(name, called, *whole), _statistic(name, called, *many)
+            fisher: Any = pearsonr(whole[0][0], whole[1][0]).confidence_interval(level)
         values, usable = values[np.isfinite(values)], drawn[np.isfinite(drawn)]
         if not len(values) or not len(usable):
-            why[name] = (
-                "all texts are good, or none" if name in SORTING else "all scores are equal, or all ratings"
-            )
+            equal = "all texts are good, or none", "all scores are equal, or all ratings"
+            why[name] = equal[name not in SORTING]
             continue
-        low, high = np.quantile(usable, [(1 - how.level) / 2, (1 + how.level) / 2])
-        if name == "pearson" and sample.picks == 1:  # z has no bound for three texts
+        low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
+        if name == "pearson" and picks == 1:  # z has no bound for three texts
             low, high = fisher if n > LEAST else (-1, 1)
-        figures[name] = Interval(float(values.mean()), float(low), float(high), n, how.level)
+        figures[name] = FigureInterval(float(values.mean()), float(low), float(high), n, level)
         unusable = max(unusable, 1 - len(usable) / len(drawn))
     return Side(n, figures, why, unusable)
 
 
-# The statistics, one value per row; NaN without variation.
-
-
-def _pearson(one: Floats, other: Floats) -> Floats:
+def _statistic(name: str, called: float | None, one: Any, other: Any, good: Any) -> Floats:
+    """A figure of each row; NaN without variation."""
     import numpy as np
-    from scipy.stats import pearsonr
+    from scipy.stats import kendalltau, pearsonr, rankdata
 
-    found: Any = pearsonr(one, other, axis=1)
-    return np.where(constant(one) | constant(other), np.nan, found.statistic)
-
-
-def _spearman(one: Floats, other: Floats) -> Floats:
-    """Pearson's r of ranks; ties have their mean rank."""
-    from scipy.stats import rankdata
-
-    return _pearson(rankdata(one, axis=1), rankdata(other, axis=1))
-
-
-def _kendall(one: Floats, other: Floats) -> Floats:
-    import numpy as np
-    from scipy.stats import kendalltau
-
-    found: list[Any] = [kendalltau(*pair) for pair in zip(one, other, strict=True)]
-    return np.array([each.statistic for each in found])
-
-
-def _balanced(values: Floats, good: "Floats | None", called: float | None) -> Floats:
-    """The mean of sensitivity and specificity."""
-    import numpy as np
-
-    assert good is not None
-    assert called is not None
-    said = values >= called
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sensitivity = (said * good).sum(axis=1) / good.sum(axis=1)
-        specificity = (~said * (1 - good)).sum(axis=1) / (1 - good).sum(axis=1)
-    return (sensitivity + specificity) / 2
-
-
-def _auroc(values: Floats, good: "Floats | None") -> Floats:
-    """The share of pairs of a good and another paper in which the good one has the higher score; ties count half."""
-    import numpy as np
-    from scipy.stats import rankdata
-
-    assert good is not None
+    good = np.zeros_like(one) if good is None else good
     yes, no = good.sum(axis=1), (1 - good).sum(axis=1)
-    above = (rankdata(values, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(yes * no > 0, above / (yes * no), np.nan)
+    match name:
+        case "kendall":
+            found: list[Any] = [kendalltau(*both) for both in zip(one, other, strict=True)]
+            return np.array([each.statistic for each in found])
+        case "balanced_accuracy":  # the mean of sensitivity and specificity
+            said = one >= called
+            return ((said * good).sum(axis=1) / yes + (~said * (1 - good)).sum(axis=1) / no) / 2
+        case (
+            "auroc"
+        ):  # pairs of a good and another paper in which the good one has the higher score; ties count half
+            above = (rankdata(one, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
+            return above / (yes * no)
+        case _:
+            if name == "spearman":  # Pearson's r of ranks; ties have their mean rank
+                one, other = rankdata(one, axis=1), rankdata(other, axis=1)
+            same = constant(one) | constant(other)
+            return np.where(same, np.nan, pearsonr(one, other, axis=1).statistic)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 
 # Ratings by criterion, and a score beside them.
 
 
 @dataclass(frozen=True)
-class Rated:
+class CriterionRatings:
     """Ratings of texts on one criterion.
 
     Attributes:
@@ -326,7 +272,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RatingSummary:
     """Ratings by criterion, and a score compared with them if there is one.
 
     Attributes:
@@ -340,18 +286,18 @@ class Comparison:
     raters: int
     ratings: int
     per_text: tuple[int, int]
-    criteria: dict[str, Rated]
+    criteria: dict[str, CriterionRatings]
     scale: tuple[float, float] | None = None
     unread: tuple[str, ...] = ()
     by: str = ""
     on: str = ""
-    pairs: Pairs | None = None
+    pairs: ScoredTexts | None = None
     calibration: Calibration | None = None
 
 
 def compare(
     ratings: Ratings, scores: Sequence[Score] | None = None, by: str = "", on: str | None = None, **how: Any
-) -> Comparison:
+) -> RatingSummary:
     """Summarise ratings and, if there are scores, compare the score `by` with the mean rating on a criterion.
 
     Args:
@@ -363,52 +309,38 @@ def compare(
     """
     counts, on = [len(by_rater) for by_rater in ratings.scores.values()], on or ratings.main
     pairs = None if scores is None else pair(ratings.means(on), scores, ratings.texts)
-    return Comparison(
-        texts=len(counts),
-        raters=len(ratings.raters),
-        ratings=sum(counts),
-        per_text=(min(counts), max(counts)),
-        criteria={name: _rated(ratings, name) for name in ratings.criteria},
-        scale=ratings.scale,
-        unread=ratings.unread,
-        by=by,
-        on=on,
-        pairs=pairs,
-        calibration=pairs
-        and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how),
-    )
-
-
-def _rated(ratings: Ratings, criterion: str) -> Rated:
-    by_text = ratings.of(criterion)
-    every = [rating for by_rater in by_text.values() for rating in by_rater.values()]
-    return Rated(
-        mean=fmean(ratings.means(criterion).values()),
-        alpha=krippendorff_alpha(by_text),
-        texts=len(by_text),
-        ratings=len(every),
-        missing=ratings.missing.get(criterion, 0),
-        ends=(min(every), max(every)),
-    )
+    criteria = dict[str, CriterionRatings]()
+    for name in ratings.criteria:
+        by_text = ratings.of(name)
+        every = [rating for by_rater in by_text.values() for rating in by_rater.values()]
+        criteria[name] = CriterionRatings(
+            fmean(ratings.means(name).values()), krippendorff_alpha(by_text), len(by_text), len(every),
+            ratings.missing.get(name, 0), (min(every), max(every)),
+        )  # fmt: skip
+    found = pairs and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how)
+    return RatingSummary(
+        texts=len(counts), raters=len(ratings.raters), ratings=sum(counts), per_text=(min(counts), max(counts)),
+        criteria=criteria, scale=ratings.scale, unread=ratings.unread, by=by, on=on, pairs=pairs, calibration=found,
+    )  # fmt: skip
 
 
 # As text.
 
 
-def as_lines(comparison: Comparison) -> Iterator[str]:
+def as_lines(summary: RatingSummary) -> Iterator[str]:
     """The comparison as text."""
-    low, high = comparison.per_text
+    low, high = summary.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
-    yield f"{count(comparison.texts, 'text')}, {count(comparison.raters, 'rater')}, ratings per text: {each}"
-    if comparison.unread:
-        yield f"Not read    {', '.join(comparison.unread)} (name a criterion with --columns)"
-    scale = comparison.scale
+    yield f"{count(summary.texts, 'text')}, {count(summary.raters, 'rater')}, ratings per text: {each}"
+    if summary.unread:
+        yield f"Not read    {', '.join(summary.unread)} (name a criterion with --columns)"
+    scale = summary.scale
     yield (
         f"Scale       {scale[0]:g} to {scale[1]:g}"
         if scale
         else "Scale       not given (--scale LOWEST-HIGHEST); the ratings found are shown with each mean"
     )
-    for name, rated in comparison.criteria.items():
+    for name, rated in summary.criteria.items():
         alpha = "undefined" if rated.alpha is None else f"{rated.alpha:.2f}"
         found = f" between {rated.ends[0]:g} and {rated.ends[1]:g}" * (not scale)
         missing = f", {rated.missing} missing" * bool(rated.missing)
@@ -417,12 +349,12 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
             f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')}{found}{missing}"
         )
     yield "A mean is over texts, each with the mean of its raters."
-    if comparison.pairs and (calibration := comparison.calibration):
+    if summary.pairs and (calibration := summary.calibration):
         yield ""
-        yield f"{comparison.by} against {comparison.on}, n = {calibration.papers}; mean score {calibration.mean_score:.2f}"
+        yield f"{summary.by} against {summary.on}, n = {calibration.papers}; mean score {calibration.mean_score:.2f}"
         yield from _figures(calibration)
-        if comparison.pairs.unrated:
-            yield f"{len(comparison.pairs.unrated)} scores belong to texts without a rating"
+        if summary.pairs.unrated:
+            yield f"{len(summary.pairs.unrated)} scores belong to texts without a rating"
 
 
 def _figures(calibration: Calibration) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """What texts are compared with: a built corpus, or the literature services, as named or as in the runs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyheads.base.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
-from manyheads.base.papers import Period, fold
+from manyheads.base.papers import fold
 from manyheads.config import LiteratureConfig
 from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
@@ -15,7 +15,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import Meta, read_meta
 from manyheads.corpus.vectors import Embedder
 from manyheads.measures.novelty import Normalise
-from manyheads.measures.papers import Floats, Papers, load_papers, load_titled
+from manyheads.measures.papers import Papers, load_papers, load_titled
 
 if TYPE_CHECKING:
     from manyheads.corpus.building import Progress
@@ -71,18 +71,6 @@ class MeasuringCorpus:
         periods = (self.past, self.contemporary)
         pairs = (pair for papers in periods for pair in zip(papers.ids, papers.titles, strict=True))
         return [one for one, title in pairs if fold(title) in keys]
-
-    def approximately(
-        self, exclude: Collection[str], period: Period, vectors: Floats, k: int
-    ) -> list[list[str]]:
-        """Ids of the nearest papers by the index of the corpus, if it has one."""
-        from manyheads.corpus.ecosystem import KnowledgeBank
-        from manyheads.corpus.vectors import Filter
-
-        with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
-            where = Filter(equals={"period": period})
-            found = bank.store.query(vectors, k + len(exclude), where, exact=False)
-        return [[one.id for one in some if one.id not in exclude][:k] for some in found]
 
 
 NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"

@@ -1,8 +1,8 @@
 """HD, CD, CI, ON and RND: the novelty of an abstract, from its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from manyheads.measures.papers import Floats, Means, Papers, nearest
 Normalise = Literal["year", "database", "none"]
 Density = Literal["paper", "abstract"]
 """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
-Search: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
-"""Another search: for a period and (q, dim) vectors, the ids of the k nearest papers to each."""
 NEIGHBOURS = 5
 """VirSci 2025, §4.1."""
 AROUND, OWN = 100, 50
@@ -51,9 +49,8 @@ def surroundings(
     k: int,
     normalise: Normalise,
     name: str,
-    ids: Sequence[Sequence[str]] | None = None,
 ) -> list[Surroundings]:
-    """The k nearest papers of each of q texts, by exact search unless their `ids` are known.
+    """The k nearest papers of each of q texts.
 
     Args:
         name: of the papers, in messages.
@@ -63,14 +60,7 @@ def surroundings(
     """
     # The papers that each mean is taken over.
     groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[normalise]
-    rows = None
-    if ids is not None:
-        if (fewest := min(map(len, ids))) < k:
-            raise MeasureError(
-                f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
-            )
-        rows = np.array([[papers.row_of[one] for one in some] for some in ids], dtype=np.intp)
-    near = nearest(vectors, papers.vectors, k, groups, rows=rows)
+    near = nearest(vectors, papers.vectors, k, groups)
     counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
     mean_distances = mean_counts = np.ones(near.rows.shape)
     if groups:
@@ -129,9 +119,8 @@ def novelty(
     *,
     neighbours: int = NEIGHBOURS,
     normalise: Normalise = "year",
-    search: Search | None = None,
 ) -> list[Novelty]:
-    """The measures of q texts with embeddings `vectors` (q, dim), by exact search unless `search` is given.
+    """The measures of q texts with embeddings `vectors` (q, dim).
 
     HD is the mean over the `neighbours` nearest papers x of B_past of the Euclidean distance d(a, x) to the text
     a; CD the same in B_con; CI the mean citation count of those of B_con; ON = HD × CI / CD.
@@ -163,10 +152,7 @@ def novelty(
 
     databases: dict[Period, Papers] = {"past": past, "contemporary": contemporary}
     around = (
-        surroundings(
-            vectors, papers, neighbours, normalise, period, search and search(period, vectors, neighbours)
-        )
-        for period, papers in databases.items()
+        surroundings(vectors, papers, neighbours, normalise, period) for period, papers in databases.items()
     )
     return [novelty_of(*both) for both in zip(*around, strict=True)]
 

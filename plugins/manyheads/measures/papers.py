@@ -2,10 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from manyheads.base.errors import CorpusError, MeasureError
 from manyheads.base.files import damaged_files, folder_beside, record_checksums, set_aside
 from manyheads.base.papers import Period
-from manyheads.corpus.matrix import AT_ONCE, ROUNDING, best, products
 from manyheads.corpus.meta import Meta
 from manyheads.corpus.vectors import Embedder
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.intp]
 Means: TypeAlias = NDArray[np.float64]
+ROUNDING = 2**-23
+"""Bound on the error of a product in float32: times dim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ def nearest(
     groups: Sequence[slice] = (),
     *,
     without: Rows | None = None,
-    rows: Rows | None = None,
 ) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
@@ -59,7 +58,6 @@ def nearest(
 
     Args:
         without: (q,) a row of `among` that each point ignores: itself.
-        rows: (q, k) the result of another search, to measure and sort.
 
     Raises:
         MeasureError: `among` has fewer than k rows, or the vectors have another size.
@@ -76,34 +74,21 @@ def nearest(
         np.empty((len(points), k), dtype=np.float32),
         np.empty((len(points), len(groups)), dtype=np.float64),
     )
-    squared = _squared(points, among) if rows is None or groups else repeat(np.empty(0, dtype=np.float32))
-    longest = float(np.einsum("ij,ij->i", among, among).max())
-    for at, (point, far) in enumerate(zip(points, squared, strict=False)):
+    lengths = np.einsum("ij,ij->i", among, among)
+    for at, point in enumerate(np.ascontiguousarray(points, dtype=np.float32)):
+        own = point @ point
+        far = np.maximum(among @ point * np.float32(-2) + lengths + own, 0)  # |p - a|² = |p|² + |a|² - 2 p·a
         for number, group in enumerate(groups):
             found.means[at, number] = np.sqrt(far[group]).mean(dtype=np.float64)
-        if rows is None:
-            if without is not None:
-                far[without[at]] = np.inf
-            near = best(-far, k, ROUNDING * len(point) * (float(point @ point) + longest))
-        else:
-            near = rows[at]
+        if without is not None:
+            far[without[at]] = np.inf
+        error = ROUNDING * len(point) * float(own + lengths.max())
+        near = np.flatnonzero(far <= np.partition(far, k - 1)[k - 1] + 2 * error)
         difference = point.astype(np.float64) - among[near]
         exact = np.sqrt(np.einsum("ij,ij->i", difference, difference)).astype(np.float32)
         order = np.lexsort((near, exact))[:k]
         found.rows[at], found.distances[at] = near[order], exact[order]
     return found
-
-
-def _squared(points: Floats, among: Floats) -> Iterator[Floats]:
-    """(n,) for each point: squared distances, |p - a|² = |p|² + |a|² - 2 p·a."""
-    lengths = np.einsum("ij,ij->i", among, among)
-    for start in range(0, len(points), AT_ONCE):
-        some = np.ascontiguousarray(points[start : start + AT_ONCE], dtype=np.float32)
-        for point, far in zip(some, products(some, among), strict=True):
-            far *= -2
-            far += lengths
-            far += point @ point
-            yield np.maximum(far, 0, out=far)
 
 
 FOLDER = "measures"
@@ -174,32 +159,18 @@ class Papers:
 def load_papers(
     folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
 ) -> dict[Period, Papers]:
-    """B_past and B_con of a built corpus; at first use, they are copied from its bank to files next to it, all but the vectors
-    of a large bank, which has them as a matrix in the same order.
+    """B_past and B_con of a built corpus; at first use, they are copied from its bank to files next to it.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
     kept = folder / FOLDER
-    shared: dict[Period, Floats | None] = {period: _shared(folder, period) for period in PERIODS}
-    lacking = any(
-        vectors is None and not (kept / period / VECTORS).is_file() for period, vectors in shared.items()
-    )
-    if lacking:  # of a bank that had a matrix then
+    if not all((kept / period / VECTORS).is_file() for period in PERIODS):  # earlier versions shared some
         shutil.rmtree(kept, ignore_errors=True)
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model, shared, progress), meta.fingerprint, broken, shared)
-    return {period: _mapped(kept / period, shared[period]) for period in PERIODS}
-
-
-def _shared(folder: Path, period: Period) -> Floats | None:
-    """The vectors of a period in the matrix of a corpus's bank, if it has one."""
-    from manyheads.corpus.ecosystem import PAPERS
-    from manyheads.corpus.matrix import Matrix
-
-    matrix = Matrix.open(folder / PAPERS)
-    return None if matrix is None else matrix.of_period(period)
+        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
+    return {period: _mapped(kept / period) for period in PERIODS}
 
 
 def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
@@ -211,7 +182,7 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
     kept = folder / TITLED
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
         papers: dict[Period, Papers] = {"past": _embed_titled(folder, model, progress)}
-        _keep(kept, papers, meta.fingerprint, broken, {})
+        _keep(kept, papers, meta.fingerprint, broken)
     return _mapped(kept / "past")
 
 
@@ -240,36 +211,27 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
     return Papers.of(*columns, vectors=np.concatenate(vectors))
 
 
-def _read_bank(
-    folder: Path, model: Embedder, shared: Mapping[Period, Floats | None], progress: "Progress | None"
-) -> dict[Period, Papers]:
+def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
     from manyheads.corpus.ecosystem import KnowledgeBank
     from manyheads.corpus.vectors import Filter
 
     papers: dict[Period, Papers] = {}
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for period in PERIODS:
-            where, matrix = Filter(equals={"period": period}), shared[period]
+            where = Filter(equals={"period": period})
             total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.store.scroll(where, vectors=matrix is None), 1):
+            for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 paper = record.payload
                 rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-                if record.vector is not None:
-                    vectors.append(record.vector)
-                elif matrix is None:
+                if record.vector is None:
                     raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
+                vectors.append(record.vector)
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)
             if not rows:
                 raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
-            if matrix is not None:  # in its order already
-                rows.sort(key=lambda row: (row[2], row[0]))
             columns: Any = zip(*rows, strict=True)
-            papers[period] = (
-                Papers.of(*columns, vectors=np.stack(vectors))
-                if matrix is None
-                else Papers(*columns, vectors=matrix)
-            )
+            papers[period] = Papers.of(*columns, vectors=np.stack(vectors))
     return papers
 
 
@@ -281,21 +243,13 @@ def _fingerprint(kept: Path) -> str | None:
         return None
 
 
-def _keep(
-    kept: Path,
-    papers: Mapping[Period, Papers],
-    fingerprint: str,
-    broken: bool,
-    shared: Mapping[Period, Floats | None],
-) -> None:
-    """Write to a temporary folder and move it into place: another process may do the same. Vectors that are `shared` are not
-    written."""
+def _keep(kept: Path, papers: Mapping[Period, Papers], fingerprint: str, broken: bool) -> None:
+    """Write to a temporary folder and move it into place: another process may do the same."""
     try:
         with folder_beside(kept) as made:
             for period, some in papers.items():
                 (made / period).mkdir(parents=True)
-                if shared.get(period) is None:
-                    np.save(made / period / VECTORS, some.vectors)
+                np.save(made / period / VECTORS, some.vectors)
                 columns = {name: getattr(some, name) for name in _COLUMNS}
                 (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
@@ -312,12 +266,10 @@ def _keep(
             ) from error
 
 
-def _mapped(folder: Path, shared: Floats | None = None) -> Papers:
-    """The papers in a folder; their vectors, too, unless they are shared with the bank."""
+def _mapped(folder: Path) -> Papers:
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-        own = shared is None
-        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False) if own else shared
+        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
         if any(len(columns[name]) != len(vectors) for name in _COLUMNS):
             raise ValueError(f"{len(vectors)} vectors for {len(columns['ids'])} papers")
         return Papers(**{name: tuple(columns[name]) for name in _COLUMNS}, vectors=vectors)

@@ -9,7 +9,7 @@ reported as baselines.
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from manyheads.base.errors import MeasureError, RatingError
 from manyheads.core.texts import count
 from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
-from manyheads.measures.tables import LISTED, Row, read_table, refuse
+from manyheads.measures.tables import LISTED, TableRow, read_table, refuse
 
 RESAMPLES = 1_999
 """Random designs of the test for position bias."""
@@ -106,10 +106,8 @@ def position_bias(
     bias = bias_of(shown)
     drawn = (bias_of(orders_of(size, len(shown), rng)) for _ in range(resamples))
     as_large = sum(abs(other) >= abs(bias) - 1e-12 for other in drawn)
-    by_place = tuple(
-        fmean(rank[shown[order][place]] + 1 for order, rank in zip(at, ranks, strict=True))
-        for place in range(size)
-    )
+    rows = [[rank[idea] + 1 for idea in shown[order]] for order, rank in zip(at, ranks, strict=True)]
+    by_place = tuple(map(fmean, zip(*rows, strict=True)))
     return PositionBias(bias, (1 + as_large) / (1 + resamples), by_place, kendall_w(ranks), len(ranks))
 
 
@@ -185,7 +183,7 @@ def read_rankings(
     """
     needed = [(name,) for name in COLUMNS if name != "set" or "set" in (columns or {})]
     hint = f"name the columns of your table: --columns {','.join(f'{name}=COLUMN' for name in COLUMNS)}"
-    groups, problems = dict[str, dict[str, list[Row]]](), list[str]()
+    groups, problems = dict[str, dict[str, list[TableRow]]](), list[str]()
     for row in (row for path in paths for row in read_table(path, needed, hint, columns)):
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "idea") if not row[name]]
         problems += () if row.missing("rank") else row.problems_of("rank")
@@ -195,16 +193,14 @@ def read_rankings(
         raise RatingError(f"--judge {strange[0]}: no such rater", hint="name a rater of the tables")
     ranks, sets, unused = dict[str, dict[str, tuple[int, ...]]](), dict[str, IdeaSet](), list[str]()
     for name, by_rater in groups.items():
-        ideas = sorted(
-            dict.fromkeys(row["idea"] for rows in by_rater.values() for row in rows),
-            key=lambda idea: idea != target,
-        )
+        ideas = list(dict.fromkeys(row["idea"] for rows in by_rater.values() for row in rows))
+        ideas.sort(key=lambda idea: idea != target)
         whole = dict[str, tuple[int, ...]]()
         for rater, rows in by_rater.items():
-            if fault := _fault(rows, ideas):
+            places = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
+            if fault := _fault(rows, places, len(ideas)):
                 unused.append(f"{rows[0].place}: {rater}, set {name}: {fault}")
             else:
-                places = {row["idea"]: row.number("rank") for row in rows}
                 whole[rater] = tuple(sorted(places.values()).index(places[idea]) + 1 for idea in ideas)
         people = {rater: each for rater, each in whole.items() if rater not in judges}
         if len(ideas) > 1 and people:
@@ -220,14 +216,13 @@ def read_rankings(
     return Rankings(ranks, sets, tuple(unused))
 
 
-def _fault(rows: Sequence[Row], ideas: Sequence[str]) -> str:
+def _fault(rows: Sequence[TableRow], places: Mapping[str, float], ideas: int) -> str:
     """Why one rater's rows are no ranking of a set; empty if they are."""
-    places = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
     if len({row["idea"] for row in rows}) < len(rows):
         return "an idea is there twice"
-    if absent := len(ideas) - len(places):
-        return f"{absent} of {len(ideas)} ideas have no rank"
-    return "two ideas have the same rank" * (len({*places.values()}) < len(ideas))
+    if absent := ideas - len(places):
+        return f"{absent} of {ideas} ideas have no rank"
+    return "two ideas have the same rank" * (len({*places.values()}) < ideas)
 
 
 FIGURES: Mapping[str, str] = {
@@ -306,21 +301,14 @@ def alignments(rankings: Rankings) -> list[Alignment]:
             group_means(values, targets.__getitem__), within=(-1, 1) if figure.startswith("tau") else (0, 1)
         )
 
-    qualities = {
-        name: tuple(each for each in sets if each.indicator == name)
-        for name in sorted({each.indicator for each in sets})
-    }
-    return [
-        Alignment(
-            indicator=name,
-            sets=some,
-            targets=len({each.target for each in some}),
-            raters=len({rater for each in some for rater in rankings.ranks[each.name]}),
-            rankings=sum(len(rankings.ranks[each.name]) for each in some),
-            means={figure: mean(some, figure) for figure in FIGURES},
-        )
-        for name, some in qualities.items()
-    ]
+    found = list[Alignment]()
+    for name in sorted({each.indicator for each in sets}):
+        some = tuple(each for each in sets if each.indicator == name)
+        ranks = [rankings.ranks[each.name] for each in some]
+        raters, means = {*chain(*ranks)}, {figure: mean(some, figure) for figure in FIGURES}
+        beside = len({each.target for each in some})
+        found.append(Alignment(name, some, beside, len(raters), sum(map(len, ranks)), means))
+    return found
 
 
 def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
@@ -366,7 +354,7 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
             aligned = (
                 f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
             )
-            yield f"  {label:38}  {_figure(mean, name in CHANCE)}{aligned}"
+            yield f"  {label:38}  {_mean_words(mean, name in CHANCE)}{aligned}"
         for one in quality.sets:
             people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
             judge, difference = one.figures["s_judge"], one.figures["difference"]
@@ -379,14 +367,13 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
     )
 
 
-def _figure(mean: Mean | None, alone: bool) -> str:
+def _mean_words(mean: Mean | None, alone: bool) -> str:
     if mean is None:
         return "–"
-    error = "" if alone or mean.se is None else f" ± {mean.se:.2f}"
+    words = f"{mean.mean:z.2f}" + ("" if alone or mean.se is None else f" ± {mean.se:.2f}")
     if alone or mean.low is None or mean.high is None:
-        return f"{mean.mean:z.2f}{error}"
-    interval = f"{mean.level:.0%} interval {mean.low:z.2f} to {mean.high:z.2f} ({mean.method})"
-    return f"{mean.mean:z.2f}{error}, {interval}"
+        return words
+    return f"{words}, {mean.level:.0%} interval {mean.low:z.2f} to {mean.high:z.2f} ({mean.method})"
 
 
 def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
@@ -397,31 +384,28 @@ def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]])
     s_human = [*raters.values()]
     s_judge = [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks if placed]
     anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]
+
+    def mean(values: Iterable[float]) -> float | None:
+        known = list(values)
+        return fmean(known) if known else None
+
+    def difference(of: Iterable[tuple[float, float]]) -> float | None:
+        """Mean D(S) = |S_human - S_judge| (Eq. 4)."""
+        return mean(abs(one - other) for one, other in of)
+
     figures = {
-        "s_judge": _mean(s_judge),
-        "s_human": _mean(s_human),
-        "difference": _difference(product(s_human, s_judge)),
-        "between_people": _difference(combinations(s_human, 2)),
-        "by_chance": _difference(product(s_human, anywhere)),
+        "s_judge": mean(s_judge),
+        "s_human": mean(s_human),
+        "difference": difference(product(s_human, s_judge)),
+        "between_people": difference(combinations(s_human, 2)),
+        "by_chance": difference(product(s_human, anywhere)),
         "of_means": abs(fmean(s_human) - fmean(s_judge)) if s_human and s_judge else None,
-        "tau": _mean(kendall_tau(*two) for two in both),
-        "tau_between_people": _mean(kendall_tau(*two) for two in pairs),
+        "tau": mean(kendall_tau(*two) for two in both),
+        "tau_between_people": mean(kendall_tau(*two) for two in pairs),
         "concordance": kendall_w(people),
-        "first": _mean(one.index(1) == other.index(1) for one, other in both),
-        "first_between_people": _mean(one.index(1) == other.index(1) for one, other in pairs),
+        "first": mean(one.index(1) == other.index(1) for one, other in both),
+        "first_between_people": mean(one.index(1) == other.index(1) for one, other in pairs),
         "first_by_chance": 1 / (ideas + 1),
     }
-    orders = len(judged.judge_ranks)
-    return SetAgreement(
-        name, judged.run, judged.indicator, judged.target, ideas + (not placed), orders, raters, figures
-    )
-
-
-def _difference(pairs: Iterable[tuple[float, float]]) -> float | None:
-    """Mean D(S) = |S_human - S_judge| (Eq. 4)."""
-    return _mean(abs(one - other) for one, other in pairs)
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    there = list(values)
-    return fmean(there) if there else None
+    size, orders = ideas + (not placed), len(judged.judge_ranks)
+    return SetAgreement(name, judged.run, judged.indicator, judged.target, size, orders, raters, figures)

@@ -19,7 +19,7 @@ from manyheads.base.errors import RatingError, SubjectError
 from manyheads.base.files import expanded
 from manyheads.base.resources import parse_json
 from manyheads.core.results import RESULT, Part, read_result, result_data
-from manyheads.measures.tables import Row, read_table, read_text, refuse
+from manyheads.measures.tables import TableRow, read_table, read_text, refuse
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """Rating criteria (App. C.4)."""
@@ -145,7 +145,7 @@ def read_ratings(
     return Ratings(criteria, scores, scale, missing, tuple(unread), texts, decisions)
 
 
-def _decision_problems(row: Row, item: str, decisions: dict[str, bool]) -> Iterator[str]:
+def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
     """Note the decision of a row, if it has one; what is wrong with it."""
     told = row[ACCEPTED].lower()
     if told and told not in (*YES, *NO):
@@ -222,7 +222,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ScoredTexts:
     """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
 
     items: tuple[str, ...]
@@ -267,7 +267,7 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
     return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> Pairs:
+def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> ScoredTexts:
     """Match each rated text with its score.
 
     Args:
@@ -292,7 +292,7 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str
         paired += matches
     places = {score.place for score in paired}
     unrated = tuple(score.place for score in scores if score.place not in places)
-    return Pairs(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
+    return ScoredTexts(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,14 +41,13 @@ def as_lines(records: Iterable[BaseModel]) -> str:
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
-Search = Literal["exact", "approximate"]
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
 MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
 """A paper nearer than this is the text itself: embeddings vary slightly with the batch."""
 
 
-class Retrieval(BaseModel):
+class PaperRetrieval(BaseModel):
     """How the services found the papers that a text was compared with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,11 +96,12 @@ class Score(BaseModel):
     own: int | None = None
     density: Density | None = None
     """How RND was measured."""
-    search: Search = "exact"
+    search: Literal["exact", "approximate"] = "exact"
+    """`approximate` in files of earlier versions only."""
     against: Literal["corpus", "services"] = "corpus"
     corpus: str | None = None
     fingerprint: str | None = None
-    retrieval: Retrieval | None = None
+    retrieval: PaperRetrieval | None = None
     embedding: str
     past: tuple[Neighbour, ...] = ()
     contemporary: tuple[Neighbour, ...] = ()
@@ -123,7 +122,6 @@ def scores(
     *,
     neighbours: int = NEIGHBOURS,
     normalise: Normalise = "year",
-    search: Search = "exact",
     rnd: tuple[int, int] | None = None,
     density: Density = "paper",
     exclude: Collection[str] = (),
@@ -132,7 +130,6 @@ def scores(
     """HD, CD, CI and ON of texts, and RND on request; see `novelty`, `relative_neighbour_density`.
 
     Args:
-        search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers; not for RND.
         rnd: P and Q of the relative neighbour density, if it is wanted.
         density: how it is measured; as in its `paper`, all past papers are embedded with their titles the first time.
         exclude: ids of papers that do not count, neither as neighbours nor in any mean.
@@ -156,17 +153,8 @@ def scores(
     excluded = sorted({*exclude, *titles})
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
     vectors = corpus.model.embed(texts)
-    found = novelty(
-        vectors,
-        past,
-        contemporary,
-        neighbours=neighbours,
-        normalise=normalise,
-        search=partial(corpus.approximately, excluded) if search == "approximate" else None,
-    )
-    found = [
-        with_bearings(one, vector, past, contemporary) for one, vector in zip(found, vectors, strict=True)
-    ]
+    plain = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise)
+    found = [with_bearings(one, at, past, contemporary) for one, at in zip(plain, vectors, strict=True)]
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
     if rnd:
@@ -180,7 +168,7 @@ def scores(
     meta = corpus.meta
     return [
         _score(
-            subject, one, rest, rnd=thin, neighbours=neighbours, normalise=normalise, search=search,
+            subject, one, rest, rnd=thin, neighbours=neighbours, normalise=normalise,
             around=around, own=own, density=density if rnd else None, corpus=meta.name, fingerprint=meta.fingerprint,
             embedding=meta.embedding.name, excluded=excluded,
         )
@@ -190,18 +178,10 @@ def scores(
 
 def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Score:
     """With neighbours marked that are the text itself, by title or vector."""
-    title = fold(subject.title)
-    near = (*found.past, *found.contemporary)
-    itself = (one.id for one in near if one.distance < SAME or (title and fold(one.title) == title))
-    return Score(
-        name=subject.name,
-        source=subject.source,
-        sha256=subject.sha256,
-        itself=tuple(itself),
-        unread=rest,
-        **vars(found),
-        **how,
-    )
+    title, near = fold(subject.title), (*found.past, *found.contemporary)
+    itself = [one.id for one in near if one.distance < SAME or (title and fold(one.title) == title)]
+    about = {"name": subject.name, "source": subject.source, "sha256": subject.sha256}
+    return Score(**about, itself=tuple(itself), unread=rest, **vars(found), **how)
 
 
 def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
@@ -231,14 +211,14 @@ LOOKED_AT = 2
 """Factor of papers to request: services lack many abstracts."""
 
 
-class _Wrote(Part):
+class _RunIdea(Part):
     idea: Idea | None = None
 
 
 def query_of(subject: Subject) -> str:
     """The query of a text: the idea of a run with its title, else the text's title or first sentence."""
     folder = Path(subject.source)
-    idea = read_result(folder, _Wrote).result.idea if folder.is_dir() else None
+    idea = read_result(folder, _RunIdea).result.idea if folder.is_dir() else None
     if idea:
         return f"{idea.title}\n{idea.idea}"
     return subject.title or first_sentence(subject.text)
@@ -277,60 +257,50 @@ async def service_scores(
         EmbeddingError: the model cannot be loaded.
     """
     titles = {fold(one.title) for one in subjects if exclude_same_title} - {""}
-    scores, failures = list[Score](), list[LiteratureError]()
 
     def counts(paper: Paper) -> bool:
         return paper.id not in exclude and fold(paper.title) not in titles
 
+    found, failures = list[Score](), list[LiteratureError]()
     for subject in subjects:
-        query, why = query_of(subject), ""
+        query = query_of(subject)
         try:
-            found, queries, degraded = await _retrieve(library, query, wanted, counts)
+            papers, queries, degraded, why = *await _retrieve(library, query, wanted, counts), ""
         except LiteratureError as error:
             failures.append(error)
-            found, queries, why = [], (), error.message
             degraded = tuple(name for name in config.cascade if name in error.source.split(", "))
-        excluded = [one.id for one in found if not counts(one)]
-        usable = [paper for one in found if counts(one) and (paper := comparable(one))]
-        papers = usable[:wanted]
-        if not why and len(papers) < neighbours:
-            why = (
-                f"{len(papers)} papers with abstract and year were found, fewer than {neighbours} neighbours"
-            )
-        measured = novelty_of(Surroundings(), Surroundings((), why, why))
-        if not why:
-            vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
-            columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
-            held = Papers.of(*columns, vectors=vectors[1:])
-            [around] = surroundings(vectors[:1], held, neighbours, normalise, "retrieved")
-            measured = with_bearings(novelty_of(Surroundings(), around), vectors[0], None, held)
-        retrieval = Retrieval(
-            query=query,
-            queries=queries,
-            wanted=wanted,
-            found=len(found),
-            incomplete=len(found) - len(excluded) - len(usable),
-            compared=len(papers),
-            sources=config.cascade,
-            dates=str(window(config)) or "any",
-            degraded=degraded,
-        )
-        scores.append(
+            papers, queries, why = [], (), error.message
+        excluded = [one.id for one in papers if not counts(one)]
+        usable = [paper for one in papers if counts(one) and (paper := comparable(one))]
+        retrieval = PaperRetrieval(
+            query=query, queries=queries, wanted=wanted, found=len(papers), incomplete=len(papers) - len(excluded) - len(usable),
+            compared=len(usable[:wanted]), sources=config.cascade, dates=str(window(config)) or "any", degraded=degraded,
+        )  # fmt: skip
+        measured = _by_retrieved(model, subject, usable[:wanted], neighbours, normalise, why)
+        found.append(
             _score(
-                subject,
-                measured,
-                unread(model, [subject.text])[0],
-                neighbours=neighbours,
-                normalise=normalise,
-                against="services",
-                retrieval=retrieval,
-                embedding=model.name,
-                excluded=excluded,
+                subject, measured, unread(model, [subject.text])[0], neighbours=neighbours, normalise=normalise,
+                against="services", retrieval=retrieval, embedding=model.name, excluded=excluded,
             )
-        )
+        )  # fmt: skip
     if failures and len(failures) == len(subjects):
         raise failures[0]
-    return scores
+    return found
+
+
+def _by_retrieved(
+    model: Embedder, subject: Subject, papers: Sequence[Paper], k: int, normalise: Normalise, why: str
+) -> Novelty:
+    """CD and CI of a text by the papers found for it; neither for the reason `why`, or if they are too few."""
+    if not why and len(papers) < k:
+        why = f"{len(papers)} papers with abstract and year were found, fewer than {k} neighbours"
+    if why:
+        return novelty_of(Surroundings(), Surroundings((), why, why))
+    vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
+    columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
+    retrieved = Papers.of(*columns, vectors=vectors[1:])
+    [around] = surroundings(vectors[:1], retrieved, k, normalise, "retrieved")
+    return with_bearings(novelty_of(Surroundings(), around), vectors[0], None, retrieved)
 
 
 async def _retrieve(
@@ -369,14 +339,13 @@ def title(scores: Sequence[Score]) -> str:
     if how := first.retrieval:
         dates = "" if how.dates == "any" else f" {how.dates}"
         against = f"up to {how.wanted} papers{dates} from {', '.join(how.sources)}"
-    search = "" if first.search == "exact" else ", approximate search"
     normalised = "not normalised" if first.normalise == "none" else f"normalised by {first.normalise}"
     density = {
         None: "",
         "paper": f", RND of title and abstract by cosine (P {first.around}, Q {first.own})",
         "abstract": f", RND of abstracts by Euclidean distance (P {first.around}, Q {first.own})",
     }[first.density]
-    return f"{against}, {first.neighbours} neighbours, {normalised}{density}{search}"
+    return f"{against}, {first.neighbours} neighbours, {normalised}{density}"
 
 
 def measures_of(scores: Sequence[Score]) -> list[Measure]:
@@ -412,7 +381,5 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
     if silent := [how.degraded for score in scores if (how := score.retrieval) and how.degraded]:
         names = ", ".join(dict.fromkeys(name for sources in silent for name in sources))
         yield f"{len(silent)} of {len(scores)} texts: some sources could not be searched: {names}; there may be nearer papers"
-    if scores[0].search == "approximate":
-        yield "approximate search: nearer papers may have been missed"
     if scores[0].against == "services":
         yield f"no HD and ON: {scores[0].missing['hd']}"

@@ -5,9 +5,9 @@ added, less that of a bootstrap of single votes, which both contain (Cameron, Ge
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Rated:
+class MakerRating:
     """A rating with its interval; no numbers if it is not finite or not known."""
 
     rating: float | None = None
@@ -69,7 +69,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Standing:
+class MakerStanding:
     """A maker.
 
     Attributes:
@@ -88,12 +88,12 @@ class Standing:
     tied: int
     score: float
     group: int
-    rated: Rated
+    rated: MakerRating
     best: int | None
     worst: int | None
     endless: Endless | None
     elo: EloRange
-    adjusted: Rated
+    adjusted: MakerRating
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Standings:
     raters: Mapping[str, int]
     """Votes by rater."""
     cases: int
-    makers: tuple[Standing, ...]
+    makers: tuple[MakerStanding, ...]
     win_rates: tuple[WinRate, ...]
     effects: tuple[Effect, ...]
     dropped: tuple[str, ...]
@@ -181,64 +181,56 @@ def standings(votes: Sequence[Vote], question: str, rules: Rules, kind: RaterKin
     """
     mine = [vote for vote in votes if vote.kind == kind]
     compared = comparisons(mine, question, poor=rules.poor, signs=rules.signs)
-    known = groups(compared.makers, compared.wins)
-    fits, rated, adjusted = _Fits(), dict[str, Rated](), dict[str, Rated]()
+    known, fits = groups(compared.makers, compared.wins), _Fits(rules)
+    rated, adjusted = dict[str, MakerRating](), dict[str, MakerRating]()
     expected, effects, why = dict[tuple[str, str], float](), tuple[Effect, ...](), list[str]()
     dropped = dict[str, None]()
     for group, finite in zip(known.connected, known.finite, strict=True):
         part = compared.among(group if rules.regularise else finite)
         if not len(part):
             continue
-        if found := _rate(part, rules, fits, style=False):
+        if found := fits.rate(part, style=False):
             fit, rows = found
             rated |= dict(zip(part.makers, rows, strict=True))
+            strengths = zip(part.makers, fit.ratings.tolist(), strict=True)
             expected |= {
-                (one, other): float(1 / (1 + 10 ** ((fit.ratings[j] - fit.ratings[i]) / 400)))
-                for i, one in enumerate(part.makers) for j, other in enumerate(part.makers) if i != j
-            }  # fmt: skip
+                (one, other): 1 / (1 + 10 ** ((theirs - own) / 400))
+                for (one, own), (other, theirs) in permutations(strengths, 2)
+            }
         signs = part.separable_signs()
         if reason := _no_adjustment(part, signs, rules):
             why.append(reason)
-        elif styled := _rate(part := part.with_signs(signs), rules, fits, style=True):
+        elif styled := fits.rate(part := part.with_signs(signs), style=True):
             fit, rows = styled
             dropped |= dict.fromkeys(each for each in compared.signs if each not in signs)
-            adjusted |= dict(zip(part.makers, rows[: len(part.makers)], strict=True))
+            adjusted |= dict(zip(part.makers, rows, strict=False))
             if group == known.connected[0]:
+                found = zip(signs, part.style.std(0), fit.style, rows[len(part.makers) :], strict=True)
                 effects = tuple(
                     Effect(sign, float(unit), POINTS * float(value), row.low, row.high)
-                    for sign, unit, value, row in zip(
-                        part.signs, part.style.std(0), fit.style, rows[len(part.makers) :], strict=True
-                    )
+                    for sign, unit, value, row in found
                 )
         else:
             why.append("with style, the votes have no finite maximum")
-    makers = _standings(
-        compared, known, rated, adjusted, elo(compared, rules.k, orders=rules.orders, seed=rules.seed)
-    )
-    met, wins = compared.met, compared.wins
+    by_elo = elo(compared, rules.k, orders=rules.orders, seed=rules.seed)
     decided = [float(score == 1) for score in compared.score if score != 0.5]
     return Standings(
         question=question, kind=kind, votes=len(compared), poor=compared.poor,
         raters=dict(Counter(compared.rater_names[each] for each in compared.raters).most_common()),
-        cases=len(compared.case_names), makers=makers,
-        win_rates=tuple(
-            WinRate(one, other, int(met[i, j]), float(wins[i, j] / met[i, j]) if met[i, j] else None, expected.get((one, other)))
-            for i, one in enumerate(compared.makers) for j, other in enumerate(compared.makers) if i != j
-        ),
-        effects=effects, dropped=tuple(dropped), unadjusted="" if adjusted else next(iter(why), "there is no finite rating"),
+        cases=len(compared.case_names), makers=_standings(compared, known, rated, adjusted, by_elo),
+        win_rates=tuple(_win_rates(compared, expected)), effects=effects, dropped=tuple(dropped),
+        unadjusted="" if adjusted else next(iter(why), "there is no finite rating"),
         resampled=fits.resampled, unbounded=fits.unbounded, fits=fits.number,
         agreement=agreement(mine, question, rules.poor), left=mean_of(decided, level=rules.level, share=True), groups=known,
         rules=rules,
     )  # fmt: skip
 
 
-@dataclass
-class _Fits:
-    """Notes of the bootstraps."""
-
-    resampled: str = ""
-    unbounded: int = 0
-    number: int = 0
+def _win_rates(compared: Comparisons, expected: Mapping[tuple[str, str], float]) -> Iterator[WinRate]:
+    met, wins = compared.met, compared.wins
+    for (i, one), (j, other) in permutations(enumerate(compared.makers), 2):
+        observed = float(wins[i, j] / met[i, j]) if met[i, j] else None
+        yield WinRate(one, other, int(met[i, j]), observed, expected.get((one, other)))
 
 
 def _no_adjustment(compared: Comparisons, signs: Sequence[str], rules: Rules) -> str:
@@ -246,77 +238,71 @@ def _no_adjustment(compared: Comparisons, signs: Sequence[str], rules: Rules) ->
         return "no signs of style are named"
     if not compared.signs:
         return "the style of the texts is not known"
-    if not signs:
-        return "the makers' texts always differ in style in the same way, or not at all"
-    return ""
+    return "" if signs else "the makers' texts always differ in style in the same way, or not at all"
 
 
-def _rate(
-    compared: Comparisons, rules: Rules, notes: _Fits, *, style: bool
-) -> tuple[Fit, list[Rated]] | None:
-    """The fit, and each parameter with its interval: ratings of the makers, then effects of style, in rating points."""
-    likelihood = Likelihood(compared, style=style)
-    if (fit := likelihood.fit(regularise=rules.regularise)) is None:
-        return None
-    half = _half_widths(likelihood, compared, fit, rules, notes)
-    size = len(fit.makers)
-    values = [START * (at < size) + POINTS * float(each) for at, each in enumerate(fit.parameters)]
-    rows = [
-        Rated(value) if half is None else Rated(value, value - width, value + width)
-        for value, width in zip(values, half if half is not None else values, strict=True)
-    ]
-    return fit, rows
+@dataclass
+class _Fits:
+    """Fits by rules, and notes of their bootstraps."""
+
+    rules: Rules
+    resampled: str = ""
+    unbounded: int = 0
+    number: int = 0
+
+    def rate(self, compared: Comparisons, *, style: bool) -> tuple[Fit, list[MakerRating]] | None:
+        """The fit, and each parameter with its interval: ratings of the makers, then effects of style, in rating points."""
+        likelihood = Likelihood(compared, style=style)
+        if (fit := likelihood.fit(regularise=self.rules.regularise)) is None:
+            return None
+        values = [
+            START * (at < len(fit.makers)) + POINTS * float(each) for at, each in enumerate(fit.parameters)
+        ]
+        if (half := self._half_widths(likelihood, compared, fit)) is None:
+            return fit, [MakerRating(value) for value in values]
+        ends = zip(values, half, strict=True)
+        return fit, [MakerRating(value, value - width, value + width) for value, width in ends]
+
+    def _half_widths(self, likelihood: Likelihood, compared: Comparisons, fit: Fit) -> list[float] | None:
+        """Half the width of each parameter's interval, in rating points: Student's t by the number of raters or cases."""
+        import numpy as np
+        from scipy.special import stdtrit
+
+        rules, rng = self.rules, np.random.default_rng(self.rules.seed)
+
+        def variance(units: "Whole") -> "Floats":
+            """Of the parameters, if these units are resampled."""
+            number = int(units.max()) + 1
+            points = np.empty((rules.resamples, len(fit.parameters)))
+            for at in range(rules.resamples):
+                weights = rng.multinomial(number, np.full(number, 1 / number))[units].astype(np.float64)
+                found = likelihood.fit(weights, start=fit, regularise=rules.regularise)
+                if found is None:
+                    self.unbounded += 1
+                    found = likelihood.fit(weights, start=fit, regularise=max(ADDED, rules.regularise))
+                points[at] = (found or fit).parameters
+            self.number += rules.resamples
+            return points.var(0) * number / (number - 1)
+
+        if len(compared) < 2 or rules.resamples < 2:
+            return None
+        # Numbers without gaps; a single rater, or case, is not resampled.
+        by = {"raters": compared.raters, "cases": compared.cases}
+        numbered = {name: np.unique(each, return_inverse=True)[1].ravel() for name, each in by.items()}
+        units = {name: each for name, each in numbered.items() if len(each) and each.max() > 0}
+        units = units or {"votes": np.arange(len(compared))}
+        self.resampled, several = " and ".join(units), [*units.values()]
+        if len(several) == 2:
+            both = np.unique(np.column_stack(several), axis=0, return_inverse=True)[1].ravel()
+            first, second = map(variance, several)
+            total = np.maximum(first + second - variance(both), np.maximum(first, second))
+        else:
+            total = variance(several[0])
+        fewest = min(int(each.max()) + 1 for each in several)
+        return [*(POINTS * stdtrit(fewest - 1, (1 + rules.level) / 2) * total**0.5)]
 
 
-def _half_widths(
-    likelihood: Likelihood, compared: Comparisons, fit: Fit, rules: Rules, notes: _Fits
-) -> "list[float] | None":
-    """Half the width of each parameter's interval, in rating points: Student's t by the number of raters or cases."""
-    import numpy as np
-    from scipy.special import stdtrit
-
-    rng = np.random.default_rng(rules.seed)
-
-    def variance(units: "Whole") -> "Floats":
-        """Of the parameters, if these units are resampled."""
-        number = int(units.max()) + 1
-        points = np.empty((rules.resamples, len(fit.parameters)))
-        for at in range(rules.resamples):
-            weights = rng.multinomial(number, np.full(number, 1 / number))[units].astype(np.float64)
-            found = likelihood.fit(weights, start=fit, regularise=rules.regularise)
-            notes.number += 1
-            if found is None:
-                notes.unbounded += 1
-                found = likelihood.fit(weights, start=fit, regularise=max(ADDED, rules.regularise))
-            points[at] = fit.parameters if found is None else found.parameters
-        return points.var(0) * number / (number - 1)
-
-    raters, cases = (_units(each) for each in (compared.raters, compared.cases))
-    several = [each for each in (raters, cases) if len(each) and each.max() > 0]
-    if len(compared) < 2 or rules.resamples < 2:
-        return None
-    if len(several) == 2:
-        both = np.unique(np.column_stack(several), axis=0, return_inverse=True)[1].ravel()
-        first, second = variance(raters), variance(cases)
-        total = np.maximum(first + second - variance(both), np.maximum(first, second))
-        notes.resampled = "raters and cases"
-    else:
-        units = several[0] if several else np.arange(len(compared))
-        total = variance(units)
-        notes.resampled = "votes" if not several else "raters" if several[0] is raters else "cases"
-    sizes = [int(each.max()) + 1 for each in several] or [len(compared)]
-    reach = float(stdtrit(min(sizes) - 1, (1 + rules.level) / 2))
-    return [POINTS * reach * float(each) ** 0.5 for each in total]
-
-
-def _units(numbers: "Whole") -> "Whole":
-    """Numbers without gaps."""
-    import numpy as np
-
-    return np.unique(numbers, return_inverse=True)[1].ravel() if len(numbers) else numbers
-
-
-def apart(one: Rated, other: Rated) -> bool:
+def apart(one: MakerRating, other: MakerRating) -> bool:
     """Whether two intervals do not overlap."""
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return False
@@ -326,40 +312,34 @@ def apart(one: Rated, other: Rated) -> bool:
 def _standings(
     compared: Comparisons,
     known: Groups,
-    rated: Mapping[str, Rated],
-    adjusted: Mapping[str, Rated],
+    rated: Mapping[str, MakerRating],
+    adjusted: Mapping[str, MakerRating],
     by_elo: Mapping[str, EloRange],
-) -> tuple[Standing, ...]:
+) -> tuple[MakerStanding, ...]:
     """The makers by group, then by rating; those that always won first, those that always lost last."""
-    met, wins = compared.met.sum(1), compared.wins.sum(1)
-    ties = Counter[int]()
-    for maker, score in zip(
-        (*compared.left, *compared.right), (*compared.score, *compared.score), strict=True
-    ):
-        ties[int(maker)] += int(score == 0.5)
+    met, wins, tallied = compared.met.sum(1), compared.wins.sum(1), compared.tally(compared.score == 0.5)
+    ties = tallied.sum(0) + tallied.sum(1)
     group = {name: number for number, names in enumerate(known.connected, 1) for name in names}
-    found = list[Standing]()
+    found = list[MakerStanding]()
     for at, name in enumerate(compared.makers):
-        own = rated.get(name, Rated())
+        own = rated.get(name, MakerRating())
         beside = [each for other, each in rated.items() if other != name and group[other] == group[name]]
-        better = sum(apart(own, each) and (each.rating or 0) > (own.rating or 0) for each in beside)
-        worse = sum(apart(own, each) and (each.rating or 0) < (own.rating or 0) for each in beside)
+        others = [each.rating or 0 for each in beside if apart(own, each)]
+        better = sum(each > (own.rating or 0) for each in others)
         ranked = own.low is not None
         found.append(
-            Standing(
-                maker=name, votes=int(met[at]), won=round(wins[at] - ties[at] / 2), tied=ties[at],
+            MakerStanding(
+                maker=name, votes=int(met[at]), won=round(wins[at] - ties[at] / 2), tied=int(ties[at]),
                 score=float(wins[at] / met[at]), group=group[name], rated=own,
-                best=1 + better if ranked else None, worst=1 + len(beside) - worse if ranked else None,
+                best=1 + better if ranked else None,
+                worst=1 + len(beside) - (len(others) - better) if ranked else None,
                 endless=None if name in rated else known.endless.get(name), elo=by_elo[name],
-                adjusted=adjusted.get(name, Rated()),
+                adjusted=adjusted.get(name, MakerRating()),
             )
         )  # fmt: skip
     places = {"won": 0, None: 1, "apart": 2, "lost": 3}
-    return tuple(
-        sorted(
-            found, key=lambda each: (each.group, places[each.endless], -(each.rated.rating or 0), each.maker)
-        )
-    )
+    found.sort(key=lambda each: (each.group, places[each.endless], -(each.rated.rating or 0), each.maker))
+    return tuple(found)
 
 
 # Agreement of raters.
@@ -398,15 +378,12 @@ def agreement_with_people(
         _answers([vote for vote in votes if vote.kind == kind], question, poor)
         for kind in ("person", "model")
     )
-    equal = defaultdict[str, list[float]](list)
-    pairs = Counter[str]()
-    for unit, by in models.items():
-        for model, answer in by.items():
-            if unit in people:
-                pairs[model] += 1
-                equal[model] += [float(answer == each) for each in people[unit].values()]
-    names = sorted({model for by in models.values() for model in by})
-    return {name: RaterAgreement(pairs[name], fmean(equal[name]) if equal[name] else None) for name in names}
+    found = dict[str, RaterAgreement]()
+    for name in sorted({model for by in models.values() for model in by}):
+        shared = [unit for unit, by in models.items() if name in by and unit in people]
+        equal = [models[unit][name] == each for unit in shared for each in people[unit].values()]
+        found[name] = RaterAgreement(len(shared), fmean(equal) if equal else None)
+    return found
 
 
 def steadiness(votes: Sequence[Vote], question: str) -> tuple[int, float] | None:

@@ -35,7 +35,7 @@ class Mean:
         se: standard error, s / √n, or √(p (1 - p) / n) for a share p; None for one value.
         low, high: ends of its interval at `level`; None without one, for the reason in `why`.
         method: Wilson for shares; Student's t for fewer than ten values, whose resamples vary too little; else the
-        bootstrap (BCa), which handles skew and bounds; `t`, `bca` are the ends by these.
+        bootstrap (BCa), which handles skew and bounds.
     """
 
     n: int
@@ -46,8 +46,6 @@ class Mean:
     level: float
     why: str | None = None
     method: Method | None = None
-    t: Ends | None = None
-    bca: Ends | None = None
 
 
 @dataclass(frozen=True)
@@ -93,17 +91,13 @@ def mean_of(
         wilson = binomtest(sum(value == 1 for value in values), n).proportion_ci(level, method="wilson")
         se = (mean * (1 - mean) / n) ** 0.5 if n > 1 else None
         return Mean(n, mean, se, float(wilson.low), float(wilson.high), level, method="Wilson")
-    if n == 1:
-        return Mean(n, mean, None, None, None, level, "one value has no variation")
     if all(value == values[0] for value in values):
-        why = f"{n} equal values have no variation"
-        return Mean(n, mean, 0.0, None, None, level, why)
+        why = f"{n} equal values have no variation" if n > 1 else "one value has no variation"
+        return Mean(n, mean, 0.0 if n > 1 else None, None, None, level, why)
     se = stdev(values) / n**0.5
-    student = student_interval(mean, se, n, level, within)
-    resampled = bootstrap_interval(values, level=level, seed=seed)
-    method: Method = "BCa" if resampled and n >= FEW else "t"
-    low, high = resampled if resampled and method == "BCa" else student
-    return Mean(n, mean, se, low, high, level, method=method, t=student, bca=resampled)
+    if n >= FEW and (resampled := bootstrap_interval(values, level=level, seed=seed)):
+        return Mean(n, mean, se, *resampled, level, method="BCa")
+    return Mean(n, mean, se, *student_interval(mean, se, n, level, within), level, method="t")
 
 
 def mean_difference(
@@ -167,13 +161,11 @@ def bootstrap_interval(
     import numpy as np
     from scipy.stats import bootstrap
 
-    data = np.asarray(values, dtype=np.float64)
+    how: Any = {"method": "BCa", "confidence_level": level, "n_resamples": resamples}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # for nearly equal values, which have no interval
-        found: Any = bootstrap(
-            (data,), np.mean, method="BCa", confidence_level=level, n_resamples=resamples,
-            batch=max(1, BATCH // len(data)), rng=np.random.default_rng(seed),
-        )  # fmt: skip
+        batch, rng = max(1, BATCH // len(values)), np.random.default_rng(seed)
+        found: Any = bootstrap((np.asarray(values, dtype=np.float64),), np.mean, batch=batch, rng=rng, **how)
     low, high = map(float, found.confidence_interval)
     return (low, high) if np.isfinite([low, high]).all() else None
 

@@ -25,7 +25,7 @@ MISSING = ("", "na", "n/a", "n.a.", "nan", "null", "none", "-", "–", "?", ".")
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table, its cells stripped; `place` is `file:row`, where row 1 is the header."""
 
     place: str
@@ -90,7 +90,7 @@ def scale_named(text: str) -> tuple[float, float]:
 
 def read_table(
     path: Path, needed: Sequence[Sequence[str]], hint: str, columns: Mapping[str, str] | None = None
-) -> list[Row]:
+) -> list[TableRow]:
     """The non-empty rows of a CSV file, with column names in lower case.
 
     Args:
@@ -125,7 +125,7 @@ def read_table(
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
         raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for number, record in enumerate(rest, 2):
         if any(record[len(names) :]):
             raise RatingError(
@@ -134,7 +134,7 @@ def read_table(
             )
         if any(record):  # spreadsheets drop empty cells at the end of a row
             cells = dict(zip(names, [*record, *[""] * len(names)], strict=False))
-            rows.append(Row(f"{path}:{number}", cells))
+            rows.append(TableRow(f"{path}:{number}", cells))
     return rows
 
 

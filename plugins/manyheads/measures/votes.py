@@ -4,13 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from math import isnan
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from manyheads.base.errors import RatingError
 from manyheads.base.text import csv_text, shortened
 from manyheads.core.texts import count
-from manyheads.measures.tables import Row, read_table
+from manyheads.measures.tables import TableRow, read_table
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
 """Which of two texts is better: the left one, the right one, neither, or both are poor."""
@@ -119,8 +121,15 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
     votes, seen = list[Vote](), Counter[tuple[str, ...]]()
     left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
     for row in rows:
-        unknown = list(_unknown(row, questions))
-        answers = _answers(row, questions)
+        given: dict[str, Answer | None] = {
+            column: _answer(row, column) for column in questions if not row.missing(column)
+        }
+        answers: dict[str, Answer] = {questions[column]: answer for column, answer in given.items() if answer}
+        unknown = [
+            f"{column} {shortened(row[column], 60)!r} is neither a maker of the row, a side, nor a tie"
+            for column, answer in given.items()
+            if answer is None
+        ]
         reason = _fault(row) or ("" if answers else next(iter(unknown), "no winner"))
         # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
         if not reason and row["rater"] and row["case"] and "kind" not in names:
@@ -139,59 +148,37 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
     return VoteTable(tuple(votes), left_out)
 
 
-def _fault(row: Row) -> str:
+def _fault(row: TableRow) -> str:
     if not row["left"] or not row["right"]:
         return "a maker is missing"
-    if row["left"] == row["right"]:
-        return "a maker against itself"
-    return ""
+    return "a maker against itself" * (row["left"] == row["right"])
 
 
-def _unknown(row: Row, questions: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with cells that name no winner."""
-    for column in questions:
-        if not row.missing(column) and _answer(row, column) is None:
-            yield f"{column} {shortened(row[column], 60)!r} is neither a maker of the row, a side, nor a tie"
-
-
-def _answers(row: Row, questions: Mapping[str, str]) -> dict[str, Answer]:
-    given = [(name, column) for column, name in questions.items() if not row.missing(column)]
-    return {name: answer for name, column in given if (answer := _answer(row, column)) is not None}
-
-
-def _answer(row: Row, column: str) -> Answer | None:
+def _answer(row: TableRow, column: str) -> Answer | None:
     cell = row[column]
     by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
     return by_maker.get(cell) or WORDS.get(" ".join(re.split(r"[\s_-]+", cell.lower())))
 
 
-def _vote(row: Row, answers: Mapping[str, Answer]) -> Vote:
-    styles = [
-        {
-            sign: int(value)
-            for sign in STYLE
-            if (value := row.number(f"{side}_{sign}")) == value and value >= 0
-        }
-        for side in ("left", "right")
-    ]
-    seconds = row.number("seconds")
-    kind: RaterKind = "model" if row["kind"] == "model" else "person"
-    return Vote(
-        row["left"], row["right"], answers, row["rater"], row["case"], kind, styles[0], styles[1],
-        seconds if seconds == seconds else None,
-    )  # fmt: skip
+def _vote(row: TableRow, answers: Mapping[str, Answer]) -> Vote:
+    numbers = ({sign: row.number(f"{side}_{sign}") for sign in STYLE} for side in ("left", "right"))
+    left, right = (
+        {sign: int(each) for sign, each in some.items() if each >= 0} for some in numbers
+    )  # not NaN
+    seconds, kind = row.number("seconds"), "model" if row["kind"] == "model" else "person"
+    took = None if isnan(seconds) else seconds
+    return Vote(row["left"], row["right"], answers, row["rater"], row["case"], kind, left, right, took)
 
 
 def votes_csv(votes: Iterable[Vote], questions: Sequence[str], comments: Sequence[str] = ()) -> str:
     """Votes as a table that `read_votes` reads."""
-    header = [*LEADS, *questions, *TRAILS[:2], *TRAILS[3:]]
-    rows = list[list[object]]()
-    for at, vote in enumerate(votes):
-        styles = [style.get(sign, "") for style in (vote.left_style, vote.right_style) for sign in STYLE]
+    rows: list[list[object]] = [[*LEADS, *questions, *TRAILS[:2], *TRAILS[3:]]]
+    for vote, comment in zip_longest(votes, comments, fillvalue=""):
+        assert isinstance(vote, Vote)
+        about = (getattr(vote, name) for name in LEADS)
         answers = [vote.answers.get(name, "") for name in questions]
-        comment = comments[at] if at < len(comments) else ""
-        seconds = "" if vote.seconds is None else f"{vote.seconds:.1f}"
+        styles = [style.get(sign, "") for style in (vote.left_style, vote.right_style) for sign in STYLE]
         rows.append(
-            [vote.rater, vote.kind, vote.case, vote.left, vote.right, *answers, comment, seconds, *styles]
+            [*about, *answers, comment, "" if vote.seconds is None else f"{vote.seconds:.1f}", *styles]
         )
-    return csv_text([header, *rows])
+    return csv_text(rows)

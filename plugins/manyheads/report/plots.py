@@ -16,7 +16,7 @@ from typing import Any, Literal
 from manyheads.base.errors import JournalError, RatingError, UserError, install_command
 from manyheads.base.files import make_folder, writable
 from manyheads.core.texts import count
-from manyheads.measures.agreement import Comparison
+from manyheads.measures.agreement import RatingSummary
 
 Kind = Literal["heatmap", "lines", "bars"]
 KINDS = (".png", ".svg", ".pdf")
@@ -102,7 +102,7 @@ def needs_plots(path: Path) -> None:
         raise RatingError(f"{path}: {WITHOUT.partition(';')[0]}", hint=install_command("plots"))
 
 
-def scatter_plot(comparison: Comparison, path: Path) -> None:
+def scatter_plot(summary: RatingSummary, path: Path) -> None:
     """Draw score against mean rating, one point per text, with the regression line (VirSci 2025, Fig. 3, 10, 11).
 
     The caption has n, Pearson's r with its interval, and Spearman's rho.
@@ -111,7 +111,7 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
         RatingError: there are no scores, matplotlib is not installed, or the file cannot be written.
     """
     needs_plots(path)
-    pairs, found = comparison.pairs, comparison.calibration
+    pairs, found = summary.pairs, summary.calibration
     if pairs is None or found is None:
         raise RatingError(f"{path}: nothing to draw, there are no scores", hint="--scores measures.jsonl")
     pearson, spearman = (found.scores.figures[name] for name in ("pearson", "spearman"))
@@ -129,11 +129,11 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
         ends = (min(x), max(x))
         line = [intercept + slope * end for end in ends]
         axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
-        axes.set_xlabel(LABELS.get(comparison.by, comparison.by))
-        ends = f" ({comparison.scale[0]:g} to {comparison.scale[1]:g})" if comparison.scale else ""
-        axes.set_ylabel(f"{comparison.on}, mean of raters{ends}")
+        axes.set_xlabel(LABELS.get(summary.by, summary.by))
+        ends = f" ({summary.scale[0]:g} to {summary.scale[1]:g})" if summary.scale else ""
+        axes.set_ylabel(f"{summary.on}, mean of raters{ends}")
         caption = (
-            f"n = {found.papers} texts, {count(comparison.raters, 'rater')}; Pearson r = {pearson.estimate:.2f} "
+            f"n = {found.papers} texts, {count(summary.raters, 'rater')}; Pearson r = {pearson.estimate:.2f} "
             f"({pearson.level:.0%} interval {pearson.low:.2f} to {pearson.high:.2f}); "
             f"Spearman ρ = {spearman.estimate:.2f}"
         )

@@ -15,13 +15,17 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias, cast
 
+from manyheads.arena.blinding import ArenaConfig
+from manyheads.arena.entries import TextSource
+from manyheads.arena.items import read_form
+from manyheads.arena.store import FILE, Arena
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ChangedError, JournalError, RatingError
 from manyheads.base.files import read_text
@@ -36,12 +40,11 @@ from manyheads.engine.jobs import Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
-from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in, need_all
-from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
+from manyheads.suites.measuring import CellRow, Coverage, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
 from manyheads.suites.report import Results, draw_suite, summary_table
-from manyheads.suites.spec import REPLIES, Condition, Suite, leaves, mapped, root
+from manyheads.suites.spec import REPLIES, Condition, Suite, label_of, leaves, mapped, root
 from manyheads.team.system import system_of
 
 # What results depend on, as the folder records it: results of different origin are never mixed.
@@ -92,18 +95,17 @@ def record_of(suite: Suite, cells: Sequence[Cell]) -> Record:
 def changes(before: Record, now: Record) -> list[str]:
     """The differences between two records."""
     both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
-    old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
-                for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
+    old, new = (
+        {key: json.dumps(value, ensure_ascii=False)
+         for key, value in leaves({**record, ACCEPTED: {}, JUDGED: {kind: record[JUDGED][kind] for kind in both}})}
+        for record in ({JUDGED: {}, **before}, now)
+    )  # fmt: skip
 
-    def shown(record: Mapping[str, Any], key: str) -> str:
-        text = json.dumps(record[key], ensure_ascii=False) if key in record else "not there"
-        return text if len(text) <= 80 else f"{text[:77]}…"
+    def words(text: str | None) -> str:
+        return "not there" if text is None else text if len(text) <= 80 else f"{text[:77]}…"
 
-    return [
-        f"{key} was {shown(old, key)}, is {shown(new, key)}"
-        for key in dict.fromkeys([*old, *new])
-        if key not in new or key not in old or old[key] != new[key]
-    ]
+    pairs = {key: (old.get(key), new.get(key)) for key in (*old, *new)}
+    return [f"{key} was {words(was)}, is {words(now)}" for key, (was, now) in pairs.items() if was != now]
 
 
 def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
@@ -262,7 +264,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
     return accepted
 
 
-RESULTS, SUMMARY = "results.jsonl", "summary.csv"
+RESULTS, SUMMARY, ARENA = "results.jsonl", "summary.csv", "arena"
 
 
 @dataclass(frozen=True)
@@ -335,7 +337,7 @@ async def evaluate(
     return Evaluation(results, page, tuple(pictures), arena)
 
 
-def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition, Calibration | str]]:
+def calibrations(suite: Suite, rows: Sequence[CellRow]) -> Iterator[tuple[Condition, Calibration | str]]:
     """For each condition, the agreement of a measure with people's ratings of the cases, or why there is none."""
     how = suite.spec.calibration
     if how is None or suite.people is None:
@@ -345,19 +347,33 @@ def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition,
         for row in rows:
             if row.condition == condition and how.measure in row.values:
                 values[row.case].append(row.values[how.measure])
+        means = {case: fmean(some) for case, some in values.items()}
+        limits = {
+            "threshold": how.threshold,
+            "score_threshold": how.score_threshold,
+            "level": suite.spec.level,
+        }
         try:
-            yield (
-                condition,
-                calibrate(
-                    {case: fmean(some) for case, some in values.items()},
-                    suite.people,
-                    threshold=how.threshold,
-                    score_threshold=how.score_threshold,
-                    level=suite.spec.level,
-                ),
-            )
+            yield condition, calibrate(means, suite.people, **limits)
         except RatingError as error:
             yield condition, error.message
+
+
+def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str], folder: Path) -> int:
+    """Put the texts of finished runs into the arena of a folder, made at the first time; a text that is there stays one.
+
+    Returns:
+        Number of texts in it.
+    """
+    with (
+        Arena.open(folder)
+        if (folder / FILE).is_file()
+        else Arena.create(folder, read_form(spec.form)) as arena
+    ):
+        for cell in cells:
+            source = TextSource(label_of(cell.condition), case=cell.case, blinding=spec, own=True)
+            arena.add(source.texts([job.folder for job in cell.runs if job.key not in failed]))
+        return len(arena.texts())
 
 
 def _journals(folder: Path) -> dict[str, Path]:

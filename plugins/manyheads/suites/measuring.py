@@ -48,7 +48,7 @@ Novelty: TypeAlias = dict[Path, dict[str, Value]]
 """By the run's folder and the measure."""
 
 
-class Row(BaseModel):
+class CellRow(BaseModel):
     """The results of one cell, as in `results.jsonl`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,7 +93,7 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
 
 def rows_of(
     spec: SuiteSpec, cells: Sequence[Cell], failures: Mapping[str, Failure], corpora: Corpora
-) -> list[Row]:
+) -> list[CellRow]:
     """One row per cell, in their order."""
     runs = {job.folder: job for cell in cells for job in cell.runs if job.key not in failures}
     novelty = _novelty(spec, runs.values(), corpora)
@@ -109,7 +109,7 @@ def replies_of(cells: Sequence[Cell]) -> list[tuple[Condition, dict[str, ReplyCo
     return [(condition, reply_counts(folders[label])) for label, condition in conditions.items()]
 
 
-def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: Novelty) -> Row:
+def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: Novelty) -> CellRow:
     known: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
@@ -117,12 +117,12 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
     if failed := [failures[job.key] for job in cell.jobs if job.key in failures]:
         figures = ((each.name, value) for each in spec.measure_paths for value in _reply_figure(each, cell))
         replies = {name: value for name, value in figures if isinstance(value, float)}
-        return Row(**known, error=str(failed[0]), values=replies)
+        return CellRow(**known, error=str(failed[0]), values=replies)
     for job in cell.jobs:
         try:
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
-            return Row(**known, error=f"{error.message}; to run it again, remove {job.folder}")
+            return CellRow(**known, error=f"{error.message}; to run it again, remove {job.folder}")
     values, each, shares, unknown, missing = {}, {}, [], [], {}
     for measure in spec.measure_paths:
         found = list(_cell_values(measure, cell, results, novelty))
@@ -143,7 +143,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
         if result.get("usage", {}).get("calls", 1)
     ]
     warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
-    return Row(
+    return CellRow(
         **known, values=values, each=each, shares=tuple(shares), unknown=tuple(unknown), missing=missing,
         by_language_model=None if None in writers or not writers else all(writers), warnings=tuple(dict.fromkeys(warned)),
     )  # fmt: skip
@@ -158,17 +158,12 @@ def _cell_values(
         return
     jobs = cell.judgings.get(measure.of, cell.runs)
     for job in jobs:
-        if measure.of == "novelty":
-            value = novelty[job.folder][measure.path[0]]
+        own = measure.of == "novelty"
+        value = novelty[job.folder][measure.path[0]] if own else at(results[job.folder], measure.path)
+        if isinstance(value, Absent):
+            yield Absent(f"{job.label}: {value.why}") if len(jobs) > 1 else value
         else:
-            value = at(results[job.folder], measure.path)
-        match value:
-            case float() | bool():
-                yield measure.value(value)
-            case Absent() if len(jobs) > 1:
-                yield Absent(f"{job.label}: {value.why}")
-            case _:
-                yield value
+            yield None if value is None else measure.value(value)
 
 
 def _reply_figure(measure: MeasurePath, cell: Cell) -> Iterator[Value]:
@@ -199,16 +194,16 @@ def _novelty_of(
 ) -> Novelty:
     sizes = (how.around, how.own) if "rnd" in wanted else None
     measured = scores(
-        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes,
+        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, rnd=sizes,
         density=how.density,
     )  # fmt: skip
-    found: Novelty = {}
-    for folder, score in zip(subjects, measured, strict=True):
-        found[folder] = {
+    return {
+        folder: {
             measure: Absent(score.missing.get(measure, "not measured")) if value is None else float(value)
             for measure, value in score.model_dump(include=set(wanted)).items()
         }
-    return found
+        for folder, score in zip(subjects, measured, strict=True)
+    }
 
 
 class Coverage:

@@ -17,8 +17,8 @@ from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
 from manyheads.suites.report import (
     ABSENT,
-    Entry,
     Results,
+    SummaryEntry,
     cells_by,
     ends,
     figure,
@@ -99,12 +99,12 @@ def answer(results: Results, measure: str) -> str:
     return f"{extremes} {_differences(known)}"
 
 
-def _value(entry: Entry) -> str:
+def _value(entry: SummaryEntry) -> str:
     interval = "" if entry.low is None else f" ({entry.level:.0%} interval {ends(entry.low, entry.high)})"
     return f"{figure(entry.mean)}{interval}".replace("-", "−")
 
 
-def _differences(entries: Sequence[Entry]) -> str:
+def _differences(entries: Sequence[SummaryEntry]) -> str:
     """The number of conditions with a clear difference, in words."""
     compared = [each for each in entries if each.difference is not None]
     bounded = [each for each in compared if each.difference_low is not None]
@@ -128,6 +128,6 @@ def _differences(entries: Sequence[Entry]) -> str:
     )
 
 
-def _reference(compared: Sequence[Entry]) -> str:
+def _reference(compared: Sequence[SummaryEntry]) -> str:
     references = {label_of(each.against or {}) for each in compared}
     return references.pop() if len(references) == 1 else "the reference conditions"

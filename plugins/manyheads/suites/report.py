@@ -25,7 +25,7 @@ from manyheads.measures.statistics import (
 )
 from manyheads.report.plots import LABELS, Panel, Point, can_draw, draw
 from manyheads.report.record import count
-from manyheads.suites.measuring import Row
+from manyheads.suites.measuring import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
 from manyheads.systems import systems
@@ -38,23 +38,18 @@ Place: TypeAlias = tuple[str, int]
 """Case and seed."""
 Values: TypeAlias = dict[Place, float]
 USAGE = ("usage.calls", "usage.input_tokens", "usage.output_tokens", "usage.cost")
+MEANS = tuple(f"{REPLIES}.{name}" for name in ("characters", "tokens"))
 COMMON = {
+    **{f"{REPLIES}.{name}": Number("", (0.0, 1.0)) for name in FIGURES},
+    **dict.fromkeys((*USAGE, *MEANS), Number("", (0.0, inf))),
     "inference_cost": Number("replies asked for", (0.0, inf)),
-    **dict.fromkeys(USAGE, Number("", (0.0, inf))),
-    **{
-        f"{REPLIES}.{name}": Number("", (0.0, inf if name in ("characters", "tokens") else 1.0))
-        for name in FIGURES
-    },
 }
 """Measures of any run."""
 
 
 def numbers() -> dict[str, Number]:
     """Titles and bounds of measures and settings by name."""
-    return {
-        **COMMON,
-        **{name: each for system in systems().values() for name, each in system.numbers.items()},
-    }
+    return COMMON | {name: each for system in systems().values() for name, each in system.numbers.items()}
 
 
 def title_of(name: str) -> str:
@@ -63,7 +58,7 @@ def title_of(name: str) -> str:
     return f"{number.title} ({name})" if number and number.title else LABELS.get(name, name)
 
 
-class Entry(BaseModel):
+class SummaryEntry(BaseModel):
     """A condition's mean of a measure, and its difference from the reference condition.
 
     Cells that failed, lack the measure, or have it unknown are left out and counted.
@@ -91,11 +86,6 @@ class Entry(BaseModel):
     """Confidence level of all intervals."""
     method: Method | None = None
     """Method of the interval: Student's t for few values, the bootstrap (BCa) for many, Wilson for a share."""
-    t_low: float | None = None
-    t_high: float | None = None
-    bca_low: float | None = None
-    bca_high: float | None = None
-    """The interval by each of the first two methods."""
     why: str | None = None
     """Why there is no interval."""
     runs: int = 0
@@ -129,12 +119,12 @@ class Results:
     """The rows of a suite's cells, and their summary."""
 
     spec: SuiteSpec
-    rows: Sequence[Row]
+    rows: Sequence[CellRow]
     replies: Sequence[tuple[Condition, Mapping[str, ReplyCount]]] = ()
     """By condition and `role.task`."""
 
     @cached_property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[SummaryEntry]:
         """One for each condition and measure, in the suite's order."""
         return [
             self._entry(condition, measure)
@@ -158,12 +148,12 @@ class Results:
         return any(row.by_language_model is False for row in self.rows)
 
     @property
-    def failed(self) -> list[Row]:
+    def failed(self) -> list[CellRow]:
         """The cells without a result."""
         return [row for row in self.rows if row.error is not None]
 
     @property
-    def lacking(self) -> list[Row]:
+    def lacking(self) -> list[CellRow]:
         """Cells with a result that lacks a measure; null counts as present."""
         return [row for row in self.rows if row.missing]
 
@@ -212,7 +202,7 @@ class Results:
         """The mean of each case if there are several: runs of one case are not independent."""
         return group_means(values, lambda place: place[0]) if self.unit == "cases" else list(values.values())
 
-    def _entry(self, condition: Condition, measure: str) -> Entry:
+    def _entry(self, condition: Condition, measure: str) -> SummaryEntry:
         level, within, other = self.spec.level, self._ends(measure), self.spec.counterpart(condition)
         here, there = ([row for row in self.rows if row.condition == one] for one in (condition, other))
         values, theirs = ({(row.case, row.seed): row.values[measure] for row in rows if measure in row.values}
@@ -224,8 +214,6 @@ class Results:
             entry |= {
                 name: getattr(mean, name) for name in ("n", "mean", "se", "low", "high", "method", "why")
             }
-            entry["t_low"], entry["t_high"] = mean.t or (None, None)
-            entry["bca_low"], entry["bca_high"] = mean.bca or (None, None)
             # The median over all runs differs from that of the cells' means.
             each = [one for row in here if measure in row.values
                     for one in row.each.get(measure, (row.values[measure],))]  # fmt: skip
@@ -238,18 +226,18 @@ class Results:
                 entry |= {"pairs": difference.n, "difference": difference.mean}
                 for name in ("se", "low", "high", "method"):
                     entry[f"difference_{name}"] = getattr(difference, name)
-        return Entry(**entry)
+        return SummaryEntry(**entry)
 
 
 def summary_table(results: Results) -> str:
-    """The entries as CSV: one column per axis, then the fields of `Entry`."""
+    """The entries as CSV: one column per axis, then the fields of `SummaryEntry`."""
 
     def cell(value: Any) -> object:
         written = isinstance(value, str | int | float) and not isinstance(value, bool)
         return value if written else json.dumps(value, ensure_ascii=False)
 
     axes = results.spec.axes
-    columns = [name for name in Entry.model_fields if name not in ("condition", "against")]
+    columns = [name for name in SummaryEntry.model_fields if name not in ("condition", "against")]
     table: list[list[object]] = [[*axes, *columns, "against"]]
     for entry in results.entries:
         data = entry.model_dump(mode="json")
@@ -353,7 +341,7 @@ def draw_suite(results: Results, folder: Path) -> list[Path]:
     return files
 
 
-def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> Iterator[Panel]:
+def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) -> Iterator[Panel]:
     """A panel for each measure and each combination of axes that the plot does not name."""
     rest = {axis: values for axis, values in spec.axes.items() if axis not in (plot.x, plot.y)}
     for measure, values in product(plot.value, product(*rest.values())):

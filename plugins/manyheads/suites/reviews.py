@@ -37,7 +37,7 @@ PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".od
 
 
 @dataclass(frozen=True)
-class Text:
+class ReviewText:
     """A text to review: its file, a line of one, or a run folder; a digest of its content; its kind."""
 
     source: str
@@ -45,7 +45,7 @@ class Text:
     kind: Literal["papers", "abstracts"]
 
 
-def texts_of(path: Path) -> list[Text]:
+def texts_of(path: Path) -> list[ReviewText]:
     """The texts at a path: one, or one per line of a `.jsonl` file.
 
     Raises:
@@ -54,8 +54,8 @@ def texts_of(path: Path) -> list[Text]:
     if not is_there(path):
         raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
     if path.is_file() and _holds_paper(path):
-        return [Text(str(path), sha256_of(path), "papers")]
-    return [Text(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
+        return [ReviewText(str(path), sha256_of(path), "papers")]
+    return [ReviewText(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
 
 
 def _holds_paper(path: Path) -> bool:
@@ -70,7 +70,7 @@ def _holds_paper(path: Path) -> bool:
 
 
 def reviewer_of(
-    texts: Sequence[Text], form: str | None, resources: Resources
+    texts: Sequence[ReviewText], form: str | None, resources: Resources
 ) -> tuple[System, Mapping[str, object]]:
     """The system that reviews these texts on a form, by default the form for their kind, with its settings.
 
@@ -100,7 +100,7 @@ def reviewer_of(
 
 async def review_all(
     config: RunConfig,
-    texts: Sequence[Text],
+    texts: Sequence[ReviewText],
     out: Path,
     *,
     at_once: int,
@@ -137,7 +137,7 @@ def _leave(budget: Budget, jobs: Mapping[str, Job], folder: Path) -> None:
             rmtree(folder, ignore_errors=True)
 
 
-def _jobs(config: RunConfig, texts: Sequence[Text], out: Path, folders: Path) -> dict[str, Job]:
+def _jobs(config: RunConfig, texts: Sequence[ReviewText], out: Path, folders: Path) -> dict[str, Job]:
     """A job for each text, in the run folder of an earlier start if there is one."""
     configs = [review_of(config, text) for text in texts]
     with writing(folders.parent):
@@ -151,7 +151,7 @@ def _jobs(config: RunConfig, texts: Sequence[Text], out: Path, folders: Path) ->
     }
 
 
-def review_of(config: RunConfig, text: Text) -> RunConfig:
+def review_of(config: RunConfig, text: ReviewText) -> RunConfig:
     """The config of the review of one text."""
     path = Path(text.source).resolve()
     reviews = system_of(config).reviews

@@ -14,19 +14,9 @@ from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, Use
 from manyheads.base.files import expanded, opened
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
+from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
-from manyheads.core.texts import (
-    LINES,
-    TEXTS,
-    Given,
-    Subject,
-    count,
-    path_of,
-    read_subject,
-    read_subjects,
-    subject_of,
-    text_of,
-)
+from manyheads.core.texts import Given, Subject, count, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
@@ -44,8 +34,7 @@ Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]
 """Several paths or texts, each once."""
 PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
 """A path, kept in full wherever the run is resumed."""
-TOLD = 5
-"""Maximum entries without an abstract in a warning."""
+NAMED = 5  # entries without an abstract in a warning
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
 BACKGROUND_KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
@@ -62,8 +51,7 @@ class Entry:
         fields: the six fields of a proposal by name; empty if the idea is not in that form.
         round: number of revisions; None if unknown.
         settled: whether its run had ended by the requested round; None without rounds.
-        indicator: the quality that its run improved; empty if unknown.
-        area: the research field of its run; empty if unknown.
+        indicator, area: the quality that its run improved, and its research field; empty if unknown.
     """
 
     source: str
@@ -101,7 +89,7 @@ def read_contest(named: str | None, ideas: Sequence[str], after: int | None = No
     Raises:
         SubjectError: one of them is missing, cannot be read, or has no idea or abstract.
     """
-    target = subject_of(named or "", "the target", TARGETS)
+    target = texts.subject_of(named or "", "the target", TARGETS)
     return Contest(target, tuple(read_idea(each, after) for each in ideas))
 
 
@@ -125,9 +113,8 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     if versions and after is not None:
         idea = next((each for each in reversed(versions) if each.number <= after), None)
     if not isinstance(idea, Idea) or not idea.body.strip():
-        raise SubjectError(
-            f"{named}: this run did not produce an idea", hint="name the folder of a run with an idea"
-        )
+        hint = "name the folder of a run with an idea"
+        raise SubjectError(f"{named}: this run did not produce an idea", hint=hint)
     entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator, area=revisions.area)
     if not versions:
         return entry
@@ -224,9 +211,9 @@ def read_background(named: str | tuple[str, ...] | None, most: int, given: str |
     else:
         background = _behind(given) if given else Background()
     if len(background.works) > most:
+        named = background.source or "the background"
         raise SubjectError(
-            f"{background.source or 'the background'}: has more than {most} abstracts; all of them go into "
-            "each prompt of the proposer",
+            f"{named}: has more than {most} abstracts; all of them go into each prompt of the proposer",
             hint="name a file with the ones that matter, or allow more: --set rebuttal.most=N",
         )
     return replace(background, idea=idea and Subject(idea.source, idea.title, idea.text))
@@ -240,13 +227,13 @@ def _read(named: str, most: int) -> Background:
     path = path_of(named, BACKGROUND_KINDS)
     if path is None:
         return Background("", (_text(named),))
-    if path.suffix.lower() in TEXTS or not path.exists():  # the line of a file
+    if path.suffix.lower() in texts.TEXTS or not path.exists():  # the line of a file
         return Background(named, (read_subject(path),))
-    if path.suffix.lower() in LINES and not _begins_with_a_paper(path):
+    if path.suffix.lower() in texts.LINES and not _begins_with_a_paper(path):
         blank = list[str]()
-        subjects = read_subjects(path, blank)
+        subjects = texts.read_subjects(path, blank)
         works = tuple(replace(one, source=f"{path.name}:{number}") for number, one in enumerate(subjects, 1))
-        such = tuple(f"line {line.rpartition(':')[2]}: no abstract" for line in blank[:TOLD])
+        such = tuple(f"line {line.rpartition(':')[2]}: no abstract" for line in blank[:NAMED])
         return Background(named, works, without=len(blank), such=such)
     if (path / RESULT).is_file():
         raise SubjectError(f"{named}: a run, not a file of papers", hint=f"use its idea: --idea {named}")
@@ -285,7 +272,7 @@ def _papers(path: Path, named: str, most: int) -> Background:
     if not works:
         why = f" ({rejects.summary()})" if rejects.total else ""
         raise SubjectError(f"{named}: no paper in it has an abstract{why}", hint=f"name {BACKGROUND_KINDS}")
-    such = (*(f"{paper}: no abstract" for paper in bare), *map(str, rejects.first))[:TOLD]
+    such = (*(f"{paper}: no abstract" for paper in bare), *map(str, rejects.first))[:NAMED]
     return Background(named, tuple(works), without=len(bare) + rejects.total, such=such)
 
 
@@ -301,10 +288,8 @@ def _behind(named: str) -> Background:
         if not isinstance(background, Background):
             background = Background("", tuple(_known(config, run.cited(run.result.idea.references))))
     except UserError as error:
-        raise SubjectError(
-            f"{named}: its background can no longer be read: {error}",
-            hint="name the abstracts again: --background FILE",
-        ) from error
+        problem = f"{named}: its background can no longer be read: {error}"
+        raise SubjectError(problem, hint="name the abstracts again: --background FILE") from error
     return replace(background, source=background.source or named)
 
 

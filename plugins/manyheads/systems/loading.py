@@ -10,16 +10,8 @@ from pydantic import ValidationError
 from manyheads.base.errors import ConfigError, JournalError
 from manyheads.base.folders import CONFIG
 from manyheads.base.resources import Resources
-from manyheads.config import RunConfig
-from manyheads.config.files import (
-    config_file,
-    layers,
-    merge,
-    of_run,
-    parse_set,
-    validated,
-    with_files_in_full,
-)
+from manyheads.config import RunConfig, files
+from manyheads.config.files import layers, merge
 from manyheads.models.prices import with_prices
 from manyheads.systems import DEFAULT, system_of, systems
 from manyheads.team.system import System
@@ -34,6 +26,11 @@ def load(
     strict: bool = True,
 ) -> RunConfig:
     """The run config from files or shipped names, merged in order, then `a.b=c` settings.
+
+    Example:
+        >>> load_config(["virsci"], ["team.size=3"]).settings.team.size
+        3
+
 
     Args:
         system: overrides that of the files.
@@ -50,14 +47,12 @@ def load(
 def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
     """See `layers`; a system without a config file of its name has an empty one."""
     for name in names:
-        bare = (
-            name in systems() and not Path(name).is_file() and not resources.find("configs", f"{name}.yaml")
-        )
-        if bare:
+        shipped = Path(name).is_file() or resources.find("configs", f"{name}.yaml")
+        if name in systems() and not shipped:
             yield {"name": name, "system": name}
         else:
-            [data], path = layers([name], (), resources), config_file(name, resources)
-            yield _with_files(data, path.parent) if of_run(path) else data
+            [data], path = layers([name], (), resources), files.config_file(name, resources)
+            yield _with_files(data, path.parent) if files.of_run(path) else data
     yield from layers([], sets, resources)
 
 
@@ -107,7 +102,7 @@ def _load_for(
                 hint=f"give a name such as {system!r}, a file, a dict, or the result of load_config",
             )
     data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
-    return _read(data, where, sets, _named(data, system), True)
+    return _read(data, where, sets, _system_named(data, system), True)
 
 
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
@@ -117,7 +112,7 @@ def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = T
 
 def name_of(names: Sequence[str], sets: Iterable[str] = (), resources: Resources | None = None) -> str:
     """The system that files and settings name; raises `ConfigError` if one of them cannot be read."""
-    return _named(list(_layers(names, sets, resources or Resources.of())))
+    return _system_named(list(_layers(names, sets, resources or Resources.of())))
 
 
 def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
@@ -128,16 +123,12 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     """
     path = folder / CONFIG
     if not path.is_file():
-        raise JournalError(
-            f"{folder}: not a run folder (it has no {CONFIG})",
-            hint="name a run folder, such as runs/TIME-NAME",
-        )
+        problem = f"{folder}: not a run folder (it has no {CONFIG})"
+        raise JournalError(problem, hint="name a run folder, such as runs/TIME-NAME")
     [config, *changes] = layers([str(path)], sets, Resources.of())
     if "inputs" not in config:
-        raise JournalError(
-            f"{path}: this run is from an earlier version and cannot be resumed",
-            hint="start again: manyheads run",
-        )
+        problem = f"{path}: this run is from an earlier version and cannot be resumed"
+        raise JournalError(problem, hint="start again: manyheads run")
     config = _with_files(config, folder)
     config = _read([config, *changes], str(path), sets, None, True)
     texts = {
@@ -149,8 +140,7 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
 
 
 def _with_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The config in a run's folder with its files in full."""
-    return with_files_in_full(data, system_of(_named([data])).model, folder)
+    return files.with_files_in_full(data, system_of(_system_named([data])).model, folder)
 
 
 def _beside(value: Any, folder: Path) -> Any:
@@ -164,20 +154,16 @@ def _beside(value: Any, folder: Path) -> Any:
     return value
 
 
-def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
+def _system_named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
     """The last system that the layers name."""
     return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), default)
 
 
 def _read(
-    data: Sequence[Mapping[str, Any]],
-    where: str,
-    sets: Sequence[str],
-    name: str | None,
-    strict: bool,
+    data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool,
     folders: Sequence[Path] = (),
-) -> RunConfig:
-    system = system_of(name := name or _named(data), where)
+) -> RunConfig:  # fmt: skip
+    system = system_of(name := name or _system_named(data), where)
     merged: dict[str, Any] = {}
     for each in data:
         own, rest = system.lift(each)
@@ -189,36 +175,28 @@ def _read(
         config = system.model.model_validate(merged)
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
-        return validated(
-            system.model,
-            merged,
-            where,
-            [each for each in sets if _leads_to(system, each, wrong)],
-            lifted=(system.name, "inputs"),
-        )
+        named = [each for each in sets if _leads_to(system, each, wrong)]
+        return files.validated(system.model, merged, where, named, lifted=(system.name, "inputs"))
     models = with_prices(config.models, (*folders, *config.paths))
     return config if models == config.models else config.model_copy(update={"models": models})
 
 
 def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
     """Whether a setting belongs to a section with errors."""
-    lifted, rest = system.lift(parse_set(setting))
-    places = {
-        f"{key}.{inner}"
-        for key, value in lifted.items()
-        for inner in (value if key in (system.name, "inputs") and isinstance(value, Mapping) else ("",))
-    } | set(rest)
+    lifted, rest = system.lift(files.parse_set(setting))
+    own = (system.name, "inputs")
+    inner = (
+        (key, lifted[key] if key in own and isinstance(lifted[key], Mapping) else ("",)) for key in lifted
+    )
+    places = {f"{key}.{name}" for key, names in inner for name in names} | set(rest)
     return any(f"{place}.".startswith(f"{each}.") or f"{each}.".startswith(f"{place.rstrip('.')}.")
                for place in places for each in wrong)  # fmt: skip
 
 
 def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
     """Whether a key belongs to another system and is ignored; raises `ConfigError` if `strict`."""
-    owners = [
-        other.name
-        for other in systems().values()
-        if other is not system and not other.lift({key: {"": None}})[1]
-    ]
+    others = (other for other in systems().values() if other is not system)
+    owners = [other.name for other in others if not other.lift({key: {"": None}})[1]]
     if not owners or not strict:
         return bool(owners)
     section, inputs = (", ".join(part.model_fields) for part in (system.config, system.inputs))

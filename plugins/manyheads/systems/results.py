@@ -1,12 +1,11 @@
-"""Results of runs, with summaries by their systems, and in other formats: Markdown, LaTeX, BibTeX, JSON and CSV."""
+"""Results of runs, with summaries by their systems, and in other formats: Markdown, BibTeX, JSON and CSV."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -35,8 +34,7 @@ from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
 
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+ABSTRACT = "Abstract"  # label in a summary
 
 
 def written(folder: Path, form: str) -> str:
@@ -55,19 +53,14 @@ def written(folder: Path, form: str) -> str:
     )
 
 
-# Markdown.
-
-
 def markdown(run: RunResult[Any], folder: Path) -> str:
     """Title, abstract, idea and references; for a run without an idea, the system's summary."""
     parts = [*_work(run)]
     if not parts:
         return ""
     if references := _references(run):
-        parts += [
-            "## References",
-            "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1)),
-        ]
+        listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
+        parts += ["## References", listed]
     models = ", ".join(dict.fromkeys(run.models.values()))
     note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
     unfinished = "" if run.finished else " The run is not finished."
@@ -109,103 +102,8 @@ def _reference(paper: Evidence) -> str:
     return f"{plain(paper.title)}{year}. {link}"
 
 
-# LaTeX: the Markdown, piece by piece.
-
-_PREAMBLE = """\\documentclass[11pt]{article}
-\\usepackage[utf8]{inputenc}
-\\usepackage[T1]{fontenc}
-\\usepackage{textcomp}
-\\usepackage[margin=25mm]{geometry}
-\\usepackage{hyperref}
-\\setcounter{secnumdepth}{0}
-"""
-_HEADINGS = ("section", "subsection", "subsubsection", "paragraph", "paragraph", "paragraph")
-_PIECES = {
-    "paragraph_close": "\n\n",
-    "bullet_list_open": "\\begin{itemize}\n",
-    "bullet_list_close": "\\end{itemize}\n\n",
-    "ordered_list_open": "\\begin{enumerate}\n",
-    "ordered_list_close": "\\end{enumerate}\n\n",
-    "list_item_open": "\\item{} ",
-    "blockquote_open": "\\begin{quote}\n",
-    "blockquote_close": "\\end{quote}\n\n",
-    "heading_close": "}\n\n",
-    "hr": "\\bigskip\\hrule\\bigskip\n\n",
-    "strong_open": "\\textbf{",
-    "strong_close": "}",
-    "em_open": "\\emph{",
-    "em_close": "}",
-    "softbreak": "\n",
-    "hardbreak": "\\\\\n",
-    "tr_close": " \\\\\n",
-    "table_close": "\\end{tabular}\n\n",
-}
-"""LaTeX for Markdown tokens without text."""
-_DEEPEST = 4
-"""Maximum depth of lists in LaTeX."""
-
-
-def latex(run: RunResult[Any], folder: Path) -> str:
-    """A document for pdfLaTeX; its title is the first heading of the Markdown."""
-    from markdown_it import MarkdownIt
-
-    text = markdown(run, folder)
-    if not text:
-        return ""
-    title, _, body = text.removeprefix("# ").partition("\n")
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * _DEEPEST}).enable("table")
-    content = "".join(_pieces(parser.parse(body)))
-    content = re.sub(
-        rf"\\subsection{{{ABSTRACT}}}\n\n(.*?)(?=\\subsection|\\bigskip)",
-        lambda found: f"\\begin{{abstract}}\n{found[1].strip()}\n\\end{{abstract}}\n\n",
-        content,
-        count=1,
-        flags=re.DOTALL,
-    )
-    head = f"{_PREAMBLE}\\title{{{_tex(title)}}}\n\\author{{}}\n\\date{{}}\n"
-    return f"{head}\\begin{{document}}\n\\maketitle\n\n{content}\\end{{document}}\n"
-
-
-def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
-    for number, token in enumerate(tokens):
-        match token.type:
-            case "inline":
-                yield from _pieces(token.children or [])
-            case "text" | "code_inline" | "html_inline" | "html_block":
-                yield _tex(token.content)
-            case "code_block" | "fence":
-                yield f"\\begin{{quote}}\\ttfamily {_tex(token.content)}\\end{{quote}}\n\n"
-            case "heading_open":
-                yield f"\\{_HEADINGS[int(token.tag[1]) - 1]}{{"
-            case "table_open":
-                row = tokens[
-                    number : next(n for n, t in enumerate(tokens) if n > number and t.type == "tr_close")
-                ]
-                columns = sum(each.type == "th_open" for each in row)
-                yield f"\\noindent\\begin{{tabular}}{{{'l' * columns}}}\n"
-            case "th_open" | "td_open" if tokens[number - 1].type != "tr_open":
-                yield " & "
-            case other:
-                yield _PIECES.get(other, "")
-
-
-def _tex(text: str) -> str:
-    """A text escaped for TeX; unprintable letters become a question mark."""
-    from pylatexenc.latexencode import UnicodeToLatexEncoder
-
-    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
-    return encoder.unicode_to_latex(text)
-
-
-# BibTeX.
-
-
 def as_bibtex(run: RunResult[Any], folder: Path) -> str:
-    """The references, an entry each."""
     return bibtex(_references(run))
-
-
-# JSON and CSV.
 
 
 def as_json(run: RunResult[Any], folder: Path) -> str:
@@ -225,12 +123,9 @@ def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
     """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
     best = getattr(run.result, "idea", None)
     lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
-    found = [
-        (name, idea)
-        for name, entries in lists.items()
-        for entry in entries
-        if isinstance(idea := getattr(entry, "idea", None) if not isinstance(entry, Idea) else entry, Idea)
-    ]
+    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
+    ideas = ((name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries)
+    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
     several = len({name for name, _ in found}) > 1
     for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
         chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
@@ -259,19 +154,14 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
     return flat
 
 
-Format = Callable[[RunResult[Any], Path], str]
-FORMATS: Mapping[str, Format] = {
-    "md": markdown, "tex": latex, "bib": as_bibtex, "json": as_json, "csv": as_csv,
+FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str]] = {
+    "md": markdown, "bib": as_bibtex, "json": as_json, "csv": as_csv,
 }  # fmt: skip
 LACKING = {
-    "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",
+    "md": "written nothing yet", "bib": "no references", "json": "no result",
     "csv": "no ideas and no other table",
 }  # fmt: skip
 """What a run lacks if a format is empty."""
-
-
-ABSTRACT = "Abstract"
-"""Label of an abstract in a summary."""
 
 
 def own(name: str) -> System:
@@ -283,7 +173,12 @@ def own(name: str) -> System:
 
 
 def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
-    """The result of a run, finished or not: `load("runs/…").result.idea.title`.
+    """The result of a run, finished or not.
+
+    Example:
+        result = load("runs/20260101-120000-virsci")
+        print(result.finished, result.result.idea.title)
+
 
     Args:
         unfinished: accept an unfinished run.
@@ -327,22 +222,18 @@ def closing_lines(folder: Path) -> str:
     rows = essence(run)
     width = max([10, *(len(name) + 1 for name, _ in rows)])
     # The abstract spans both columns.
-    lines = [
+    texts = (
         f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
-    ]
+    )
+    body = "\n".join(texts).strip("\n")
     cost = f", cost {run.cost}" if run.cost else ""
     note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
-    body = "\n".join(lines).strip("\n")
-    lines = [
-        *(["", body] if body else []),
-        "",
-        f"{calls}, {run.tokens} tokens{estimated}{cost}{note}; {warnings}",
-    ]
+    tokens = f"{run.tokens} tokens{estimated}{cost}{note}"
+    lines = [*(["", body] if body else []), "", f"{calls}, {tokens}; {warnings}"]
     if run.degraded:
-        silent = ", ".join(run.degraded)
-        lines.append(f"Degraded  {silent} failed at times; see the report")
+        lines.append(f"Degraded  {', '.join(run.degraded)} failed at times; see the report")
     if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
@@ -387,10 +278,9 @@ def subjects(folder: Path) -> list[Path]:
     system = own(str(config.get("system")))
     names = [each.input for each in (system.reviews, system.judge) if each]
     named = [section(config, "inputs").get(name) for name in names]
-    paths = [
-        folder / str(path) for each in named for path in (each if isinstance(each, list) else [each]) if path
-    ]
-    return [path.resolve() for path in dict.fromkeys(paths) if (path / RESULT).is_file()]
+    listed = (each if isinstance(each, list) else [each] for each in named)
+    paths = dict.fromkeys(folder / str(path) for each in listed for path in each if path)
+    return [path.resolve() for path in paths if (path / RESULT).is_file()]
 
 
 def update_reports(folder: Path) -> None:
@@ -430,8 +320,5 @@ def work(topic: Topic | None, idea: Idea | None, abstract: Abstract | None) -> I
 
 def in_sections(abstract: Abstract | None) -> Iterator[str]:
     """An abstract section by section, in Markdown."""
-    if abstract:
-        yield f"# {abstract.title}"
-        yield from (
-            f"**{label(name)}.** {text}" for name, text in sections(abstract).items() if name != "title"
-        )
+    for name, text in sections(abstract).items() if abstract else ():
+        yield f"# {text}" if name == "title" else f"**{label(name)}.** {text}"

@@ -107,6 +107,10 @@ class Guest(Part):
 class Question:
     """A question to a speaker: a role's task with its variables, at a stage and turn.
 
+    Example:
+        Question("debate", 1, speaker, "advocate", "argue", {"claim": claim, "arguments": ()})
+
+
     Attributes:
         role: the role with the task.
         recall: query for the retrieval hook.
@@ -144,7 +148,15 @@ class Cited(Hit):
 
 @dataclass
 class Run(Generic[Result, C, M]):
-    """The context of one run. `rng` is used only between turns, never in concurrent branches."""
+    """The context of one run. `rng` is used only between turns, never in concurrent branches.
+
+    Example:
+        async def debate(run: Run) -> None:
+            run.emit(Stage(stage="debate", title="Debate", number=1, total=1))
+            speaker = run.speaker("advocate", "For", side="for")
+            reply = await run.ask(Question("debate", 1, speaker, "advocate", "argue", {"claim": "…"}), Argument)
+            run.result.arguments.append(reply.value)
+    """
 
     config: RunConfig
     host: Host

@@ -26,7 +26,7 @@ class ToolRefusedError(ValueError):
     """A refused tool call; its message tells the model why."""
 
 
-class Words(Strict):
+class ToolWords(Strict):
     """The description of a tool for models."""
 
     description: str
@@ -160,9 +160,9 @@ def tool(
     return Tool(name, words.description, described, run, explain)
 
 
-def _words(name: str, prompts: Prompts, arguments: type[Strict]) -> Words:
+def _words(name: str, prompts: Prompts, arguments: type[Strict]) -> ToolWords:
     path, fields = f"tools/{name}.yaml", arguments.model_fields
-    words = prompts.words(path, Words) or Words(description=name)
+    words = prompts.words(path, ToolWords) or ToolWords(description=name)
     if unknown := words.arguments.keys() - fields:
         raise ConfigError(
             f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}; it has {', '.join(fields)}",

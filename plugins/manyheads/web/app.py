@@ -39,7 +39,6 @@ class Connection(H11Protocol):
 
     @property
     def _waits(self) -> bool:
-        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -123,12 +122,11 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
         middleware=[Middleware(Guard, access=access)],
         exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
     )
-    app.state.access, app.state.runs, app.state.arenas = access, runs.Runs(folder, children), opened
+    app.state.access, app.state.runs, app.state.arenas = access, runs.RunsFolder(folder, children), opened
     return app
 
 
 def home(request: Request) -> Response:
-    """The start page: the list of runs."""
     return RedirectResponse("/runs", 303)
 
 
@@ -145,7 +143,6 @@ def address(request: Request, form: object) -> Response:
 
 
 def problem(request: Request, error: Exception) -> Response:
-    """The page of an HTTP error."""
     assert isinstance(error, HTTPException)
     usual = HTTPException(error.status_code).detail
     response = _problem(request, error.status_code, hint="" if error.detail == usual else error.detail)
@@ -154,7 +151,6 @@ def problem(request: Request, error: Exception) -> Response:
 
 
 def mistake(request: Request, error: Exception) -> Response:
-    """The page of a mistake that the user can fix."""
     assert isinstance(error, UserError)
     told = {"title": FAILED, "message": error.message, "hint": error.hint or ""}
     return render(request, "problem.html.j2", 400, **told)

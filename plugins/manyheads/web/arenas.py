@@ -16,30 +16,27 @@ from threading import Lock
 from typing import Any, cast, get_args
 from urllib.parse import quote
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.arena.items import Rater, Row
+from manyheads.arena.items import AnsweredItem, Rater
 from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, write_result
-from manyheads.arena.sheets import Format, export, take
+from manyheads.arena.sheets import Format, export
 from manyheads.arena.store import DAYS, FILE, Arena
-from manyheads.base.errors import ArenaError, RatingError, need_extra
+from manyheads.base.errors import ArenaError, need_extra
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import REPORT
 from manyheads.base.text import plain
 from manyheads.measures.standings import Rules
-from manyheads.measures.tables import columns_named
-from manyheads.measures.votes import LEADS, WINNER
 from manyheads.web.pages import render
 from manyheads.web.security import REPORT_HEADERS, get, post
 
 LOGGER = logging.getLogger(__name__)
 RATINGS = "ratings"
 """Folder of an arena with its last ratings."""
-LARGEST_TABLE = 32_000_000
 MOST_INVITED = 100
 """Maximum number of raters that one form invites."""
 UNREADABLE = (
@@ -49,8 +46,6 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class Voter:
-    """A rater, in the arena that invited them."""
-
     arena: Arena
     rater: Rater
 
@@ -98,7 +93,6 @@ class Arenas:
         return None
 
     def close(self) -> None:
-        """Close all arenas."""
         with self._lock:
             for _, arena in self._open.values():
                 arena.close()
@@ -133,7 +127,6 @@ def unharmed() -> Generator[None]:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of the owner."""
     yield get("/arena", home, right=None)
     yield get("/arenas", arena_list)
     yield get("/arenas/{name}", arena_page)
@@ -143,7 +136,6 @@ def routes() -> Iterator[BaseRoute]:
     yield post("/arenas/{name}/ratings", rate_makers)
     yield get("/arenas/{name}/ratings/{file}", ratings_file)
     yield get("/arenas/{name}/export/{form}", export_file)
-    yield post("/arenas/{name}/import", import_table, most=LARGEST_TABLE, files=1)
 
 
 def home(request: Request) -> Response:
@@ -154,7 +146,6 @@ def home(request: Request) -> Response:
 
 
 def arena_list(request: Request) -> Response:
-    """The arenas of the folder."""
     arenas = cast(Arenas, request.app.state.arenas)
     rows, broken = list[dict[str, Any]](), list[str]()
     for folder in arenas.places():
@@ -166,12 +157,10 @@ def arena_list(request: Request) -> Response:
 
 
 def arena_page(request: Request) -> Response:
-    """An arena: texts, makers, raters with their progress and invitations, votes, ratings."""
     return _page(request)
 
 
 def case_page(request: Request) -> Response:
-    """The texts of a case with their makers."""
     arena, number = _arena(request), request.path_params["number"]
     cases = arena.cases()
     if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(cases)):
@@ -205,7 +194,6 @@ def invite(request: Request, form: FormData) -> Response:
 
 
 def revoke(request: Request, form: FormData) -> Response:
-    """Revoke all invitations of a rater."""
     arena = _arena(request)
     arena.revoke(str(form.get("rater") or ""))
     return _back(arena, "raters")
@@ -226,7 +214,6 @@ def rate_makers(request: Request, form: FormData) -> Response:
 
 
 def ratings_file(request: Request) -> Response:
-    """The page or a table of the last ratings."""
     arena, file = _arena(request), request.path_params["file"]
     path = inside(arena.folder, f"{RATINGS}/{file}")
     if file not in (REPORT, DATA, TABLE) or path is None:
@@ -237,7 +224,6 @@ def ratings_file(request: Request) -> Response:
 
 
 def export_file(request: Request) -> Response:
-    """The votes as a download."""
     arena, form = _arena(request), request.path_params["form"]
     if form not in get_args(Format):
         raise HTTPException(404)
@@ -250,44 +236,24 @@ def export_file(request: Request) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def import_table(request: Request, form: FormData) -> Response:
-    """Add the votes of a table of anybody."""
-    arena, file, columns = _arena(request), form.get("table"), str(form.get("columns") or "").strip()
-    if not isinstance(file, UploadFile) or not file.size:
-        return _page(request, problem="Choose a CSV file.")
-    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "votes.csv"
-        path.write_bytes(file.file.read())
-        try:
-            taken = take(arena, [path], named)
-        except RatingError as error:
-            what = error.message.replace(str(path), "The table")
-            tried = f" ({error.tried})" if error.tried else ""
-            return _page(request, problem=f"{what}{tried}. {error.hint or ''}")
-    notes = [note.replace(str(path), "row ").replace("row :", "row ") for note in taken.notes]
-    return _page(request, done=f"{taken.new:,} of {taken.number:,} votes added.", notes=notes)
-
-
 def _arena(request: Request) -> Arena:
     return cast(Arenas, request.app.state.arenas).arena(request.path_params["name"])
 
 
-def _page(request: Request, problem: str = "", done: str = "", notes: list[str] | None = None) -> Response:
+def _page(request: Request, problem: str = "") -> Response:
     arena = _arena(request)
     rows, texts, known = arena.rows(), arena.texts(), status_of(arena)
-    days = Counter(_day(row.time) for row in rows)
     by_case, hints = Counter(each.case for each in texts), Counter[str]()
     for each in texts:
         hints[each.maker] += each.hints
     return render(
         request, "arena.html.j2", 422 if problem else 200, name=arena.folder.name, form=arena.form, known=known,
-        cases=[(each, by_case[each.id]) for each in arena.cases()], hints=hints, raters=_raters(arena, rows), days=sorted(days.items()),
-        rated=_rated(arena), problem=problem, done=done, notes=notes or [], lasting=DAYS, most=MOST_INVITED, plain=plain,
+        cases=[(each, by_case[each.id]) for each in arena.cases()], hints=hints, raters=_raters(arena, rows),
+        rated=_rated(arena), problem=problem, lasting=DAYS, most=MOST_INVITED, plain=plain,
     )  # fmt: skip
 
 
-def _raters(arena: Arena, rows: list[Row]) -> list[dict[str, Any]]:
+def _raters(arena: Arena, rows: list[AnsweredItem]) -> list[dict[str, Any]]:
     """Each rater with progress, median seconds, last day, and the numbers of valid and of ended invitations."""
     seconds, last, valid, ended = dict[str, list[float]](), dict[str, float](), Counter[str](), Counter[str]()
     for row in rows:
@@ -307,7 +273,6 @@ def _raters(arena: Arena, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _rated(arena: Arena) -> dict[str, Any] | None:
-    """The sentences of the last ratings, and when they were made."""
     path = arena.folder / RATINGS / DATA
     try:
         sentences = [str(each) for each in json.loads(read_text(path))["sentences"]]

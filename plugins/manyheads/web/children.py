@@ -83,11 +83,9 @@ class Children:
         self._tasks = set[asyncio.Task[None]]()
 
     def get(self, name: str) -> Child | None:
-        """The run with this folder's name, if this server has worked on it."""
         return self._children.get(name)
 
     def all(self) -> Iterable[Child]:
-        """All runs that this server has worked on, oldest first."""
         return [*self._children.values()]
 
     def start(self, name: str, system: str, config: Path) -> Child:
@@ -183,7 +181,6 @@ class Children:
                     pass
 
     async def close(self) -> None:
-        """End all runs after their running turns; they can be resumed. Those that take long end by themselves."""
         for child in self._children.values():
             if child.state == "queued":
                 self.control(child, "stop")
@@ -205,6 +202,5 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes]:
 
 
 async def _keep(stream: asyncio.StreamReader, last: deque[str]) -> None:
-    """Keep the last lines of a stream."""
     async for line in _lines(stream):
         last.append(printable(scrubbed(line.decode(errors="replace").rstrip()))[:500])

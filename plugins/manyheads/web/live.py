@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
-from manyheads.engine.tracing import Standing
+from manyheads.engine.tracing import RunStatus
 from manyheads.report.record import EVENT
 
 WINDOW = 200
@@ -33,7 +33,7 @@ Place = tuple[str, int, str, str]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEvent:
     """An event on a page: `number` counts all that are shown of the run, from 0."""
 
     number: int
@@ -47,7 +47,6 @@ class Shown:
 
     @property
     def hue(self) -> int:
-        """A colour of the speaker, one of 12."""
         return crc32(self.who.encode()) % 12
 
 
@@ -65,7 +64,7 @@ class Log:
 
     path: Path
     life: int = 0
-    standing: Standing = field(default_factory=Standing)
+    standing: RunStatus = field(default_factory=RunStatus)
     warnings: list[str] = field(default_factory=list[str])
     began: Began | None = None
     waiting: dict[Place, dict[str, Any]] = field(default_factory=dict["Place", dict[str, Any]])
@@ -132,8 +131,7 @@ class Log:
     def __len__(self) -> int:
         return len(self._places)
 
-    def shown(self, first: int, last: int) -> Iterator[Shown]:
-        """Events by their numbers."""
+    def events(self, first: int, last: int) -> Iterator[ShownEvent]:
         with self._lock:
             places = self._places[max(first, 0) : last]
         if not places:
@@ -145,7 +143,7 @@ class Log:
                     event = EVENT.validate_json(file.read(length))
                     told = words(event)
                     if told is not None:
-                        yield Shown(
+                        yield ShownEvent(
                             number, event.kind, told.who, told.does, told.text,
                             model=event.model if isinstance(event, Said) else "",
                             said=isinstance(event, Said), turn=event.turn,
@@ -169,13 +167,10 @@ def _is_shown(event: AnyEvent) -> bool:
 
 
 class Logs:
-    """The logs of the runs that pages look at."""
-
     def __init__(self) -> None:
         self._logs, self._lock = OrderedDict[Path, Log](), Lock()
 
     def of(self, folder: Path) -> Log:
-        """The log of a run, up to date."""
         with self._lock:
             log = self._logs.setdefault(folder, Log(folder / EVENTS))
             self._logs.move_to_end(folder)

@@ -36,7 +36,6 @@ def render(request: Request, template: str, status: int = 200, **variables: Any)
 
 
 def html(request: Request, template: str, **variables: Any) -> str:
-    """The text of a page, or of a part of one."""
     visitor: Visitor | None = getattr(request.state, "visitor", None)
     token = visitor.form_token if visitor else ""
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(token)
@@ -100,7 +99,6 @@ class Field:
 
     @property
     def choices(self) -> list[str]:
-        """The values to choose from, in words."""
         return [self.text(each) for each in self.values]
 
     @property
@@ -228,14 +226,12 @@ def typed(form: FormData, name: str) -> str | None:
 
 
 def at(data: Any, path: Sequence[str]) -> Any:
-    """The value at a path; None if there is none."""
     for key in path:
         data = data.get(key) if isinstance(data, Mapping) else None
     return data
 
 
 def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
-    """A mapping with one value at a path."""
     for key in reversed(path):
         value = {key: value}
     return cast(dict[str, Any], value)

@@ -1,7 +1,6 @@
 """The runs in a folder: the list, a run's page, its files and report, two reports side by side; a run paused, resumed, stopped, and
 answered by people."""
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from manyheads.base.errors import UserError
@@ -41,11 +40,9 @@ FILES = {
     RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
 }  # fmt: skip
-CHUNK = 2**18
-LAST = re.compile(rb'^\{"at": (\d{1,9}(?:\.\d+)?),', re.MULTILINE)
 
 
-class Runs:
+class RunsFolder:
     """The runs in a folder.
 
     Args:
@@ -57,7 +54,6 @@ class Runs:
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
         self._lock, self._next, self._entries = Lock(), 0.0, list[Entry]()
-        self._seconds = dict[str, tuple[int, float | None]]()
 
     def entries(self) -> list[Entry]:
         """The runs, newest first, about a second old; those that wait for their start come first."""
@@ -91,7 +87,6 @@ class Runs:
         raise HTTPException(404)
 
     def file(self, name: str, file: str) -> Path:
-        """A file of a run, inside its folder; raises `HTTPException` if it is not there."""
         if (path := inside(self.path(name), file)) is None:
             raise HTTPException(404)
         return path
@@ -105,19 +100,6 @@ class Runs:
             return "waiting" if self.waiting(entry.folder) else "running"
         return "failed" if child and child.error and entry.state != "finished" else entry.state
 
-    def seconds(self, name: str) -> float | None:
-        """Time of a run's last event, from its beginning; None if it is not near the end of the file."""
-        try:
-            with opened(self.file(name, EVENTS)) as file:
-                size = file.seek(0, os.SEEK_END)
-                if self._seconds.get(name, (-1,))[0] != size:
-                    file.seek(max(0, size - CHUNK))
-                    times = LAST.findall(file.read())
-                    self._seconds[name] = size, float(times[-1]) if times else None
-        except (OSError, HTTPException):
-            return None
-        return self._seconds[name][1]
-
     def waiting(self, name: str) -> list[dict[str, Any]]:
         """The requests to people that a run waits for. A process of this server must have made them itself."""
         child = self.children.get(name)
@@ -126,7 +108,6 @@ class Runs:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of runs and of their control."""
     yield get("/runs", run_list)
     yield get("/runs/{name}", run_page)
     yield get("/runs/{name}/live", live)
@@ -140,12 +121,11 @@ def routes() -> Iterator[BaseRoute]:
     yield post("/runs/{name}/requests/{request}", answer)
 
 
-def _runs(request: Request) -> Runs:
+def _runs(request: Request) -> RunsFolder:
     return request.app.state.runs
 
 
 def run_list(request: Request) -> Response:
-    """The list of runs: filtered by system, state and text, a hundred on a page."""
     runs, query = _runs(request), request.query_params
     system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
     every = runs.entries()
@@ -168,18 +148,20 @@ def _matches(entry: Entry, text: str) -> bool:
     return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
 
 
-def _figures(runs: Runs, entry: Entry, state: str) -> tuple[int | None, str, float | None]:
-    """Tokens, cost and seconds of a run; from its events while it is under way."""
+def _figures(runs: RunsFolder, entry: Entry, state: str) -> tuple[int | None, str]:
+    """Tokens and cost of a run; from its events while it is under way."""
     if state in LIVE:
         log = runs.logs.of(runs.path(entry.folder))
-        usage = log.standing.usage
-        cost = money(usage.cost, log.standing.currency) if usage.cost is not None else ""
-        return usage.input_tokens + usage.output_tokens, cost, log.seconds
-    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}", runs.seconds(entry.folder)
+        return log.standing.usage.tokens, _cost(log)
+    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}"
+
+
+def _cost(log: Log) -> str:
+    cost = log.standing.usage.cost
+    return "" if cost is None else money(cost, log.standing.currency)
 
 
 def run_page(request: Request) -> Response:
-    """A run: what was said so far, and live what is said."""
     runs, name = _runs(request), request.path_params["name"]
     folder, entry = runs.path(name), runs.entry(name)
     log, state = runs.logs.of(folder), runs.state(entry)
@@ -187,18 +169,18 @@ def run_page(request: Request) -> Response:
     last = min(_number(request.query_params.get("before")) if "before" in request.query_params else end, end)
     first = max(0, last - WINDOW)
     return render(
-        request, "run.html.j2", entry=entry, log=log, shown=list(log.shown(first, last)), first=first, last=last,
+        request, "run.html.j2", entry=entry, log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()],
         **_state_values(runs, entry, log, state),
     )  # fmt: skip
 
 
-def _state_values(runs: Runs, entry: Entry, log: Log, state: str) -> dict[str, Any]:
+def _state_values(runs: RunsFolder, entry: Entry, log: Log, state: str) -> dict[str, Any]:
     child = runs.children.get(entry.folder)
-    usage, folder = log.standing.usage, runs.path(entry.folder)
+    folder = runs.path(entry.folder)
     return {
         "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warnings": log.warnings,
-        "cost": money(usage.cost, log.standing.currency) if usage.cost is not None else "",
+        "cost": _cost(log),
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (), "refused": child.refused if child else {},
         "ours": child is not None and child.alive, "error": child.error if child else "",
@@ -208,7 +190,6 @@ def _state_values(runs: Runs, entry: Entry, log: Log, state: str) -> dict[str, A
 
 
 async def live(request: Request) -> Response:
-    """The server-sent events of a run's page."""
     runs, name, query = _runs(request), request.path_params["name"], request.query_params
     folder = runs.path(name)
     runs.entry(name)
@@ -216,7 +197,7 @@ async def live(request: Request) -> Response:
     def look(first: int) -> Look:
         state, log = runs.state(entry := runs.entry(name)), runs.logs.of(folder)
         first = max(first, len(log) - WINDOW)  # a page that was away for long shows only the last ones
-        shown = log.shown(first, first + PART)
+        shown = log.events(first, first + PART)
         turns = [(each.number, html(request, "turn.html.j2", turn=each)) for each in shown]
         where = html(request, "state.html.j2", **_state_values(runs, entry, log, state))
         return Look(turns, where, log.life, state in LIVE)
@@ -244,7 +225,6 @@ def report(request: Request) -> Response:
 
 
 def download(request: Request) -> Response:
-    """A file of a run."""
     name, file = request.path_params["name"], request.path_params["file"]
     if file not in FILES:
         raise HTTPException(404)
@@ -254,21 +234,11 @@ def download(request: Request) -> Response:
 
 
 def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
-    """A file as it is now, even if it grows meanwhile."""
-    size = path.stat().st_size
-
-    def content() -> Iterator[bytes]:
-        left = size
-        with opened(path) as file:
-            while left and (part := file.read(min(CHUNK, left))):
-                left -= len(part)
-                yield part
-
-    return StreamingResponse(content(), media_type=kind, headers={**headers, "content-length": str(size)})
+    with opened(path) as file:
+        return Response(file.read(), media_type=kind, headers=headers)
 
 
 def compare(request: Request) -> Response:
-    """Two reports side by side."""
     runs, query = _runs(request), request.query_params
     chosen = [query.get(side, "") for side in ("left", "right")]
     able = [each for each in runs.entries() if each.report or each.folder in chosen]
@@ -283,7 +253,7 @@ EARLY = "The run was just resumed and had not asked for it yet. Send it again wh
 
 def _child(request: Request) -> Child:
     """The process of a run; raises `HTTPException` if this server does not work on it."""
-    runs: Runs = request.app.state.runs
+    runs: RunsFolder = request.app.state.runs
     child = runs.children.get(request.path_params["name"])
     if child is None or not child.alive:
         entry = runs.entry(request.path_params["name"])
@@ -297,15 +267,13 @@ def _back(request: Request) -> Response:
 
 
 async def control(request: Request, form: FormData) -> Response:
-    """Pause a run, let it go on, or stop it after the running turns."""
     action = ACTIONS[request.url.path.rpartition("/")[2]]
     request.app.state.runs.children.control(_child(request), action)
     return _back(request)
 
 
 async def resume(request: Request, form: FormData) -> Response:
-    """Continue an interrupted run, of this server or of another."""
-    runs: Runs = request.app.state.runs
+    runs: RunsFolder = request.app.state.runs
     entry = runs.entry(request.path_params["name"])
     runs.path(entry.folder)
     if (state := runs.state(entry)) not in ("stopped", "failed"):
@@ -316,7 +284,7 @@ async def resume(request: Request, form: FormData) -> Response:
 
 def _waiting(request: Request) -> dict[str, Any]:
     """The request to a person that a URL names; raises `HTTPException` if it does not wait."""
-    runs: Runs = request.app.state.runs
+    runs: RunsFolder = request.app.state.runs
     log = runs.logs.of(runs.path(request.path_params["name"]))
     for each in log.waiting.values():
         if each["request"] == request.path_params["request"]:
@@ -325,7 +293,6 @@ def _waiting(request: Request) -> dict[str, Any]:
 
 
 def request_page(request: Request) -> Response:
-    """A request to a person, with its form."""
     child, waiting = _child(request), _waiting(request)
     if waiting["request"] not in child.asked:
         raise HTTPException(409, "The run was just resumed. Answer from its page when it waits for you.")
@@ -371,7 +338,7 @@ def _default(form: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 async def answer(request: Request, form: FormData) -> Response:
     """A person's answer; refused answers come back as a new request, with the reason."""
-    runs: Runs = request.app.state.runs
+    runs: RunsFolder = request.app.state.runs
     child, waiting = _child(request), _waiting(request)
     value, texts, problems = dict[str, Any](), dict[str, str](), dict[str, str]()
     for each in _fields(waiting):

@@ -185,14 +185,12 @@ def post(
 
 
 async def _call(endpoint: Callable[..., Any], *values: Any) -> Response:
-    """The answer of an endpoint: of a plain function from a thread."""
     if iscoroutinefunction(endpoint):
         return await endpoint(*values)
     return await run_in_threadpool(endpoint, *values)
 
 
 async def _admit(request: Request, right: Right | None) -> Visitor:
-    """The visitor, in `request.state`; raises `HTTPException` without the right."""
     access: Access = request.app.state.access
     visitors = await run_in_threadpool(access.visitors, request)  # it reads the store of an arena
     visitor = visitors.get(right) if right else next(iter(visitors.values()), None)
@@ -210,7 +208,6 @@ def _need_own_origin(request: Request) -> None:
 
 
 def _limited(request: Request, most: int) -> Receive:
-    """The body of a request, refused from `most` bytes on."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > most:
         raise HTTPException(413)

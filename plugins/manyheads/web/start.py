@@ -32,7 +32,7 @@ from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.children import HIDDEN
 from manyheads.web.pages import Field, at, fields, nested, render, typed
-from manyheads.web.runs import Runs
+from manyheads.web.runs import RunsFolder
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
@@ -49,7 +49,7 @@ MORE = "more"
 
 
 @dataclass(frozen=True)
-class Group:
+class FieldGroup:
     """Fields under one heading; `folded` unless one of them has a problem."""
 
     title: str
@@ -70,7 +70,6 @@ class Filled:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of the form."""
     yield get("/start", choice)
     yield get("/start/{config}", form_page)
     yield post("/start/{config}", start, most=LARGEST_UPLOAD, files=MOST_FILES)
@@ -87,12 +86,10 @@ def configs() -> dict[str, str]:
 
 
 def choice(request: Request) -> Response:
-    """The configs to start from."""
     return render(request, "choice.html.j2", configs=configs())
 
 
 def form_page(request: Request) -> Response:
-    """The form of a config."""
     return _page(request, _base(request), Filled())
 
 
@@ -103,7 +100,7 @@ def _base(request: Request) -> RunConfig:
 
 
 def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:
-    system, runs = system_of(base), cast(Runs, request.app.state.runs)
+    system, runs = system_of(base), cast(RunsFolder, request.app.state.runs)
     data = base.model_dump(mode="json", by_alias=True)
     texts = {
         each.name: each.text(at(data, each.path)) for group in groups(system.name) for each in group.fields
@@ -121,7 +118,7 @@ def _slots(system: System) -> dict[str, Any]:
 
 
 @cache
-def groups(name: str) -> tuple[Group, ...]:
+def groups(name: str) -> tuple[FieldGroup, ...]:
     """The fields of a system's form: inputs, model and run first, then its own settings by section, then all others."""
     system = systems()[name]
     schema = schema_of(system.model)
@@ -150,10 +147,10 @@ def groups(name: str) -> tuple[Group, ...]:
     every |= {"host": replace(every["host"], kind="choice", values=installed)}
     keys = "API keys are read from the environment of the server."
     made = [
-        Group("Input", inputs, folded=False),
-        Group("Model", those(*MAIN), folded=False, help=keys),
-        Group("Run", those(*RUN), folded=False),
-        Group(f"Settings of {system.title}", below(name, 2)),
+        FieldGroup("Input", inputs, folded=False),
+        FieldGroup("Model", those(*MAIN), folded=False, help=keys),
+        FieldGroup("Run", those(*RUN), folded=False),
+        FieldGroup(f"Settings of {system.title}", below(name, 2)),
     ]
     sections = dict.fromkeys(each.path[1] for each in every.values() if each.path[0] == name)
     about = {key: node.get("description", "") for key, node in parts.items()}
@@ -162,18 +159,18 @@ def groups(name: str) -> tuple[Group, ...]:
         node = own[section]
         ref = next((each["$ref"] for each in (node, *node.get("anyOf", ())) if "$ref" in each), "")
         title = section.replace("_", " ").capitalize()
-        made.append(Group(title, below(f"{name}.{section}"), help=about.get(ref.rpartition("/")[2], "")))
+        made.append(FieldGroup(title, below(f"{name}.{section}"), help=about.get(ref.rpartition("/")[2], "")))
     made += [
-        Group("More of the model", below("models.default")),
-        Group("Literature", below("literature")),
-        Group("Others", those(*[*every])),
+        FieldGroup("More of the model", below("models.default")),
+        FieldGroup("Literature", below("literature")),
+        FieldGroup("Others", those(*[*every])),
     ]
     return tuple(group for group in made if group.fields)
 
 
 async def start(request: Request, form: FormData) -> Response:
     """Start the run of a form, or estimate it; with problems, the form again."""
-    base, runs = await run_in_threadpool(_base, request), cast(Runs, request.app.state.runs)
+    base, runs = await run_in_threadpool(_base, request), cast(RunsFolder, request.app.state.runs)
     once = str(form.get("once") or secrets.token_urlsafe(12))[:50]
     filled = Filled()
     changes = await _changes(form, base, filled, runs)
@@ -203,7 +200,7 @@ async def start(request: Request, form: FormData) -> Response:
     return RedirectResponse(f"/runs/{runs.started[once]}", 303)
 
 
-async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) -> dict[str, Any]:
+async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: RunsFolder) -> dict[str, Any]:
     """What a form changes of its config; texts and problems go into `filled`."""
     system, changes = system_of(base), dict[str, Any]()
     data, slots = base.model_dump(mode="json", by_alias=True), _slots(system)
@@ -252,7 +249,7 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) 
     return changes
 
 
-async def _uploads(form: FormData, name: str, runs: Runs) -> list[str]:
+async def _uploads(form: FormData, name: str, runs: RunsFolder) -> list[str]:
     """The files that were sent for an input, stored under safe names; raises ValueError for an empty one."""
     paths = list[str]()
     for file in form.getlist(f"file:{name}"):
@@ -278,7 +275,7 @@ def safe_name(name: str) -> str:
     return f"{plain}.{end}" if end else plain
 
 
-def _chosen_runs(form: FormData, name: str, runs: Runs) -> list[str]:
+def _chosen_runs(form: FormData, name: str, runs: RunsFolder) -> list[str]:
     try:
         return [
             str(runs.path(each)) for each in form.getlist(f"run:{name}") if isinstance(each, str) and each
@@ -288,7 +285,6 @@ def _chosen_runs(form: FormData, name: str, runs: Runs) -> list[str]:
 
 
 def _validated(base: RunConfig, changes: Mapping[str, Any], filled: Filled) -> RunConfig | None:
-    """The config with the changes; None with problems."""
     system = system_of(base)
     data = merge(base.model_dump(mode="json", by_alias=True), changes, system.model)
     if at(changes, ("models", "default")):

@@ -40,7 +40,6 @@ PDF_HEADERS = {
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of raters."""
     yield get("/arena/enter", join, right=None)
     yield get("/vote", guide, "rater")
     yield get("/vote/next", next_item, "rater")
@@ -63,17 +62,14 @@ def join(request: Request) -> Response:
 
 
 def guide(request: Request) -> Response:
-    """The instructions and the progress."""
     return _page(request, "guide.html.j2")
 
 
 def pause(request: Request) -> Response:
-    """A break between items."""
     return _page(request, "break.html.j2")
 
 
 def next_item(request: Request) -> Response:
-    """The open item, or the end."""
     voter = _voter(request)
     with unharmed():
         item = voter.arena.next_item(voter.rater)
@@ -81,7 +77,6 @@ def next_item(request: Request) -> Response:
 
 
 def item_page(request: Request) -> Response:
-    """An item, with the answers that the rater has given."""
     item = _item(request)
     return _show(request, item, item.answers, item.comment)
 
@@ -116,7 +111,6 @@ def paper(request: Request) -> Response:
 
 
 def whole_text(request: Request) -> Response:
-    """A long text as a file."""
     texts, number = _item(request).texts, request.path_params["number"]
     if not (number.isascii() and number.isdecimal() and len(number) < 4 and int(number) < len(texts)):
         raise HTTPException(404)
@@ -139,7 +133,6 @@ def _item(request: Request) -> Item:
 
 
 def _page(request: Request, template: str, status: int = 200, **variables: object) -> Response:
-    """A page with what all pages of raters have."""
     voter = _voter(request)
     with unharmed():
         progress, past = voter.arena.progress(voter.rater), voter.arena.past(voter.rater)
@@ -174,7 +167,6 @@ def _keys(form: ArenaForm, item: Item) -> list[str]:
 
 
 def _choices(form: ArenaForm) -> list[tuple[str, str]]:
-    """The answers to a question: values and labels."""
     if form.kind == "pairs":
         labels = {"left": "A", "right": "B", "tie": "Tie", "poor": "Both poor"}
         return [(each, labels[each]) for each in form.answers]

@@ -58,6 +58,11 @@ def reply_type(name: str) -> type[ReplyModel]:
     One of ours, `text` for plain text, `pack.Reply` of an installed pack, or `package.module:Class` for a pydantic class,
     whose module is imported.
 
+    Example:
+        >>> list(reply_type("Advice").model_fields)
+        ['advice']
+
+
     Raises:
         ConfigError: no such type.
     """

@@ -39,7 +39,13 @@ def label(field: str) -> str:
 
 
 class ReplyModel(BaseModel):
-    """Base of all replies: extra keys of a model are dropped, missing ones are errors."""
+    """Base of all replies: extra keys of a model are dropped, missing ones are errors.
+
+    Example:
+        class Ruling(ReplyModel):
+            verdict: Literal["holds", "fails"]
+            reason: str
+    """
 
     model_config = ConfigDict(extra="ignore")
 

@@ -4,11 +4,11 @@ By rule, a point names a fault by its words and its sources; else a judge is ask
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.papers import fold
@@ -21,8 +21,8 @@ from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, sentences
 from manyheads.judges.planted_error.result import (
     KEY,
     Check,
-    Entry,
     Key,
+    PlantedDocument,
     PlantedErrorResult,
     Rates,
     Reviewed,
@@ -33,6 +33,7 @@ from manyheads.judges.planted_error.result import (
 )
 from manyheads.judges.replies import FaultFound
 from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
+from manyheads.measures.statistics import group_means
 from manyheads.report.record import count
 from manyheads.systems.ideas import PathInFull, Several
 from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
@@ -84,14 +85,14 @@ LONG = 60
 """Points with more words are checked two sentences at a time."""
 
 
-class Point(NamedTuple):
+class ReviewPoint(NamedTuple):
     """A point of a review, with the names and quotes of its sources."""
 
     text: str
     sources: tuple[str, ...] = ()
 
 
-class Review(NamedTuple):
+class PaperReview(NamedTuple):
     """A review of a document.
 
     Attributes:
@@ -103,10 +104,10 @@ class Review(NamedTuple):
     source: str
     document: str
     sha256: str
-    points: tuple[Point, ...]
+    points: tuple[ReviewPoint, ...]
 
 
-def read_review(named: str) -> Review:
+def read_review(named: str) -> PaperReview:
     """The review that a finished run wrote, or the one in a text file named after its document.
 
     Raises:
@@ -114,7 +115,7 @@ def read_review(named: str) -> Review:
     """
     path = Path(named)
     if not path.is_dir():
-        return Review(named, path.name, "", tuple(points_of(read_subject(path).text)))
+        return PaperReview(named, path.name, "", tuple(points_of(read_subject(path).text)))
     result: dict[str, Any] = result_data(path).get("result") or {}
     paper, review = result.get("paper") or {}, result.get("review")
     if not isinstance(review, dict):
@@ -124,33 +125,33 @@ def read_review(named: str) -> Review:
     points = tuple(_points(cast(dict[str, Any], review))) or tuple(
         points_of("\n\n".join(in_full(load(path))))
     )
-    return Review(named, str(paper.get("source", "")), str(paper.get("sha256", "")), points)
+    return PaperReview(named, str(paper.get("source", "")), str(paper.get("sha256", "")), points)
 
 
-def _points(review: Mapping[str, Any]) -> Iterator[Point]:
+def _points(review: Mapping[str, Any]) -> Iterator[ReviewPoint]:
     """The claims of a review with their sources, and the paragraphs of its texts."""
     for claim in review.get("claims") or ():
         sources = claim.get("sources") or ()
         told = (each[part] for each in sources for part in ("name", "quote", "found") if each.get(part))
-        yield Point(str(claim["text"]), tuple(map(str, told)))
+        yield ReviewPoint(str(claim["text"]), tuple(map(str, told)))
     for entry in review.get("entries") or ():
         if isinstance(entry.get("value"), str):
             yield from points_of(entry["value"])
 
 
-def points_of(text: str) -> Iterator[Point]:
+def points_of(text: str) -> Iterator[ReviewPoint]:
     """The paragraphs and list items of a text."""
     for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d{1,2}[.)])\s)", text):
         if words := " ".join(part.split()).lstrip("-*+•# "):
-            yield Point(words)
+            yield ReviewPoint(words)
 
 
-def names(point: Point, fault: Fault) -> bool:
+def names(point: ReviewPoint, fault: Fault) -> bool:
     """Whether a point names a fault: an end of the contradiction, and that something is wrong there."""
     return any(_names(part, point.sources, fault) for part in _parts(point))
 
 
-def alleges(point: Point, kind: Kind) -> bool:
+def alleges(point: ReviewPoint, kind: Kind) -> bool:
     """Whether a point alleges a fault of a kind anywhere in the paper."""
     return any(
         (SWAPPED_RE if kind == "swapped-columns" else SIGNS[kind]).search(part)
@@ -159,7 +160,7 @@ def alleges(point: Point, kind: Kind) -> bool:
     )
 
 
-def _parts(point: Point) -> Sequence[str]:
+def _parts(point: ReviewPoint) -> Sequence[str]:
     """A point, or its sentences two at a time if it is long."""
     if len(point.text.split()) <= LONG:
         return [point.text]
@@ -200,31 +201,22 @@ def _stands(part: str, text: str) -> bool:
 def _placed(place: str, text: str, sources: Sequence[str]) -> bool:
     """Whether a place is named: `Table 1` also as `Tab. 1`, a heading only where it is used as one."""
     kind, _, number = place.partition(" ")
+    title, escaped = re.escape(place), re.escape(number)
     if kind in ("Table", "Figure", "Section") and number:
         short = {"Table": "Tab", "Figure": "Fig", "Section": "Sec"}[kind]
-        return bool(
-            re.search(
-                rf"\b(?:{kind}s?|{short}s?\.?|§)\s*(?:[\w.]+(?:,|\s+and|\s*&)\s*)?{re.escape(number)}(?!\w|\.\d)",
-                text,
-                re.IGNORECASE,
-            )
-        )
-    if place.startswith("["):
-        number = place.strip("[]")
-        return bool(
-            re.search(
-                rf"\[[^\]]*\b{number}\b[^\]]*\]|\b(?:reference|citation|ref\.?)\s+{number}\b",
-                text,
-                re.IGNORECASE,
-            )
-        )
-    if re.search(r"\d", place):  # author and year
+        pattern = rf"\b(?:{kind}s?|{short}s?\.?|§)\s*(?:[\w.]+(?:,|\s+and|\s*&)\s*)?{escaped}(?!\w|\.\d)"
+    elif place.startswith("["):
+        label = place.strip("[]")
+        pattern = rf"\[[^\]]*\b{label}\b[^\]]*\]|\b(?:reference|citation|ref\.?)\s+{label}\b"
+    elif re.search(r"\d", place):  # author and year
         return fold(place) in fold(text)
-    title = re.escape(place)
-    heading = rf"\b(?:section\W+{title}|{title}\W+section|(?:the|in) {title}\b(?! of))"
-    return any(fold(each).lstrip("section0123456789") == fold(place) for each in sources) or bool(
-        re.search(heading, text, re.IGNORECASE) and place[:1].isupper()
-    )
+    else:
+        if any(fold(each).lstrip("section0123456789") == fold(place) for each in sources):
+            return True
+        pattern = rf"\b(?:section\W+{title}|{title}\W+section|(?:the|in) {title}\b(?! of))"
+        if not place[:1].isupper():
+            return False
+    return bool(re.search(pattern, text, re.IGNORECASE))
 
 
 def _quoted(quote: str, text: str) -> bool:
@@ -232,14 +224,11 @@ def _quoted(quote: str, text: str) -> bool:
     quote, text = fold(quote), fold(text)
     if len(text) >= QUOTED and text in quote:
         return True
-    pieces = [
-        quote[start : start + 2 * QUOTED] for start in range(0, max(1, len(quote) - 2 * QUOTED + 1), QUOTED)
-    ]
+    starts = range(0, max(1, len(quote) - 2 * QUOTED + 1), QUOTED)
+    pieces = (quote[start : start + 2 * QUOTED] for start in starts)
     return any(len(piece) >= QUOTED and piece in text for piece in pieces)
 
 
-T = TypeVar("T")
-K = TypeVar("K")
 STAGE = "planted errors"
 STAGES = {STAGE: "Planted errors"}
 HINT = f"--set planted-error.key=FILE: the {KEY} of manyheads plant"
@@ -264,7 +253,7 @@ REVIEWS = Slot(
 
 
 class PlantedErrorInputs(Inputs):
-    """Reviews of planted papers."""
+    """KeyedReviews of planted papers."""
 
     in_full = frozenset({"reviews"})
 
@@ -272,11 +261,11 @@ class PlantedErrorInputs(Inputs):
     """Folders of runs that reviewed a paper, or text files."""
 
 
-class Reviews(NamedTuple):
+class KeyedReviews(NamedTuple):
     """The reviews, each with its document."""
 
     key: Key
-    pairs: tuple[tuple[Review, Entry], ...] = ()
+    pairs: tuple[tuple[PaperReview, PlantedDocument], ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -284,10 +273,10 @@ class Reviews(NamedTuple):
         )
 
 
-PlantedErrorRun = Run[PlantedErrorResult, PlantedErrorConfig, Reviews]
+PlantedErrorRun = Run[PlantedErrorResult, PlantedErrorConfig, KeyedReviews]
 
 
-def read(config: RunConfig) -> Reviews:
+def read(config: RunConfig) -> KeyedReviews:
     """The key and the reviews.
 
     Raises:
@@ -298,7 +287,7 @@ def read(config: RunConfig) -> Reviews:
     if settings.key is None:
         raise ConfigError(f"{config.system}: needs the key of the planted errors", hint=HINT)
     key = read_key(Path(settings.key))
-    pairs = list[tuple[Review, Entry]]()
+    pairs = list[tuple[PaperReview, PlantedDocument]]()
     for named in config.inputs.reviews:
         review = read_review(named)
         entry = key.entry(review.document, review.sha256)
@@ -308,7 +297,7 @@ def read(config: RunConfig) -> Reviews:
                 hint=f"name reviews of its documents, or another key: {HINT}",
             )
         pairs.append((review, entry))
-    return Reviews(key, tuple(pairs))
+    return KeyedReviews(key, tuple(pairs))
 
 
 async def judge(run: PlantedErrorRun) -> None:
@@ -323,46 +312,40 @@ async def judge(run: PlantedErrorRun) -> None:
     rows = [(review, entry, fault) for review, entry in run.material.pairs for fault in entry.faults]
     result.checks = [
         Check(
-            review=review.source,
-            document=entry.file,
-            paper=entry.paper,
-            kind=fault.kind,
-            planted=entry.planted is not None,
+            review=review.source, document=entry.file, paper=entry.paper, kind=fault.kind, planted=entry.planted is not None,
             about=fault.about,
         )
         for review, entry, fault in rows
-    ]
+    ]  # fmt: skip
     bench = bench_of(run, config.area)
+    checked = [(check, review, fault) for check, (review, _, fault) in zip(result.checks, rows, strict=True)]
     if config.by == "rules":
-        for check, (review, _, fault) in zip(result.checks, rows, strict=True):
+        for check, review, fault in checked:
             check.points = [point.text for point in review.points if names(point, fault)]
             check.named = bool(check.points)
     else:
-        asked = (_ask(bench, number, check, review, fault)
-                 for number, (check, (review, _, fault)) in enumerate(zip(result.checks, rows, strict=True), 1))  # fmt: skip
-        failures = reply_errors(await together(*asked))
+        answers = await together(*(_ask(bench, number, *each) for number, each in enumerate(checked, 1)))
+        failures = reply_errors(answers)
         need_one(failures, len(rows), "no check has a valid answer")
         if failures:
-            run.warn(
-                STAGE,
-                f"{len(failures)} of {len(rows)} checks have no valid answer and are left out: {failures[0].message}",
-            )
+            left = f"{len(failures)} of {len(rows)} checks have no valid answer and are left out"
+            run.warn(STAGE, f"{left}: {failures[0].message}")
     result.reviews = [_reviewed(review, entry, result.checks) for review, entry in run.material.pairs]
     result.failed, result.inference_cost = sum(each.named is None for each in result.checks), bench.asked
     seed = run.config.seed
-    result.kinds = {
-        kind: rates([each for each in result.checks if each.kind == kind], seed) for kind in KINDS
-    }
+    result.kinds = {kind: rates([one for one in result.checks if one.kind == kind], seed) for kind in KINDS}
     result.all = rates(result.checks, seed)
-    clean = [each for each in result.reviews if each.planted is None]
-    alarms = _by_paper(clean, lambda each: each.paper, lambda each: each.alarms)
-    result.alarms = figure(alarms.values(), seed, (0, inf))
-    for kind, each in result.kinds.items():
-        if each.planted or each.clean:
-            run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=words(each)))
+    alarms = {
+        (each.paper, n): float(each.alarms) for n, each in enumerate(result.reviews) if not each.planted
+    }
+    result.alarms = figure(group_means(alarms, lambda place: place[0]), seed, (0, inf))
+    for kind, each in result.checked_kinds.items():
+        run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=words(each)))
 
 
-async def _ask(bench: Bench, number: int, check: Check, review: Review, fault: Fault) -> Exception | None:
+async def _ask(
+    bench: Bench, number: int, check: Check, review: PaperReview, fault: Fault
+) -> Exception | None:
     """Fill in a check from the judge's answer; returns its failure."""
     run, texts = bench.run, [each.text for each in review.points]
     if not texts:
@@ -385,49 +368,44 @@ async def _ask(bench: Bench, number: int, check: Check, review: Review, fault: F
     return None
 
 
-def _reviewed(review: Review, entry: Entry, checks: Sequence[Check]) -> Reviewed:
+def _reviewed(review: PaperReview, entry: PlantedDocument, checks: Sequence[Check]) -> Reviewed:
     named = {text for each in checks if each.review == review.source and each.planted for text in each.points}
     alarms = [
         point for point in review.points
         if point.text not in named and any(alleges(point, kind) for kind in KINDS)
     ]  # fmt: skip
-    return Reviewed(
-        source=review.source,
-        document=entry.file,
-        paper=entry.paper,
-        planted=entry.planted,
-        points=len(review.points),
-        alarms=len(alarms),
-    )
+    about: Any = {"document": entry.file, "paper": entry.paper, "planted": entry.planted}
+    return Reviewed(source=review.source, points=len(review.points), alarms=len(alarms), **about)
 
 
 def rates(checks: Sequence[Check], seed: int = 0) -> Rates:
     """The rates over checks of all kinds: each paper counts once, with the mean of its checks."""
     known = [each for each in checks if each.named is not None]
-    parts = {planted: [each for each in known if each.planted is planted] for planted in (True, False)}
+    # By paper, kind and number of the check.
+    parts: Iterator[dict[tuple[str, Kind, int], float]] = (
+        {(each.paper, each.kind, n): float(bool(each.named)) for n, each in enumerate(known) if each.planted is sort}
+        for sort in (True, False)
+    )  # fmt: skip
+    planted, clean = parts
 
-    def shares(planted: bool, of: Callable[[Check], K]) -> dict[K, float]:
-        return _by_paper(parts[planted], of, lambda each: float(bool(each.named)))
+    def by_paper(values: Mapping[tuple[str, Kind, int], float]) -> list[float]:
+        return group_means(values, lambda place: place[0])
 
-    found, alarms = (shares(planted, lambda each: each.paper) for planted in (True, False))
-    pairs = [shares(planted, lambda each: (each.paper, each.kind)) for planted in (True, False)]
-    both = {pair: pairs[0][pair] - pairs[1][pair] for pair in pairs[0] if pair in pairs[1]}
-    differences = _by_paper([*both], lambda pair: pair[0], lambda pair: both[pair])
+    def by_fault(values: Mapping[tuple[str, Kind, int], float]) -> dict[tuple[str, Kind], float]:
+        faults = dict.fromkeys(place[:2] for place in values)
+        return {
+            fault: fmean(value for place, value in values.items() if place[:2] == fault) for fault in faults
+        }
+
+    found, alleged = by_fault(planted), by_fault(clean)
+    differences = {fault: found[fault] - alleged[fault] for fault in found if fault in alleged}
     return Rates(
-        planted=len(parts[True]),
-        clean=len(parts[False]),
-        found=figure(found.values(), seed, (0, 1), share=True),
-        false_alarms=figure(alarms.values(), seed, (0, 1), share=True),
-        difference=figure(differences.values(), seed, (-1, 1)),
+        planted=len(planted),
+        clean=len(clean),
+        found=figure(by_paper(planted), seed, (0, 1), share=True),
+        false_alarms=figure(by_paper(clean), seed, (0, 1), share=True),
+        difference=figure(group_means(differences, lambda fault: fault[0]), seed, (-1, 1)),
     )
-
-
-def _by_paper(some: Sequence[T], of: Callable[[T], K], value: Callable[[T], float]) -> dict[K, float]:
-    """The mean by paper, or by paper and fault."""
-    groups: dict[K, list[float]] = {}
-    for each in some:
-        groups.setdefault(of(each), []).append(value(each))
-    return {name: fmean(values) for name, values in groups.items()}
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
@@ -438,13 +416,8 @@ def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
 
 def path(steps: Sequence[str]) -> tuple[str, ...]:
     """`found`, `caption.found` and `alarms` are means; other measures are read at their paths."""
-    place = (
-        ("kinds", *steps)
-        if steps[0] in KINDS
-        else ("all", *steps)
-        if steps[0] in Rates.model_fields
-        else tuple(steps)
-    )
+    within = ("kinds",) if steps[0] in KINDS else ("all",) if steps[0] in Rates.model_fields else ()
+    place = (*within, *steps)
     return (*place, "mean") if steps[-1] in ("found", "false_alarms", "difference", "alarms") else place
 
 

@@ -6,14 +6,14 @@ and the description no longer holds.
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
 from manyheads.core.results import Part
 from manyheads.documents import Document, Figure, Section, Table
-from manyheads.documents.bibliography import BRACKETS, CITATION, Citations
+from manyheads.documents.bibliography import BRACKETS, CITATION, CitationFinder
 
 Kind = Literal["wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -42,7 +42,7 @@ class Fault(Part):
     """The label of the row or the heads of the columns concerned."""
 
 
-class Planting(NamedTuple):
+class PlantedPaper(NamedTuple):
     """A paper with a fault in it."""
 
     document: Document
@@ -68,7 +68,7 @@ BEYOND = (2, 9)
 ABSTRACT = "Abstract"
 
 
-def plant(document: Document, kind: Kind, seed: int = 0) -> Planting | None:
+def plant(document: Document, kind: Kind, seed: int = 0) -> PlantedPaper | None:
     """The paper with one fault of a kind; None if nothing in the paper would prove such a fault.
 
     The same paper, kind and seed give the same fault.
@@ -112,40 +112,39 @@ def _name(section: Section) -> str:
     return " ".join(_names(section)[:1]) or "the text"
 
 
+def _with(document: Document, parts: str, place: int, **changes: Any) -> Document:
+    """The paper with one of its sections, tables or figures changed."""
+    some = [*getattr(document, parts)]
+    some[place] = some[place].model_copy(update=changes)
+    return document.model_copy(update={parts: tuple(some)})
+
+
 def _with_sentence(document: Document, said: _Said, text: str) -> Document:
-    sections = [*document.sections]
-    one = sections[said.section]
-    sections[said.section] = one.model_copy(update={"text": one.text.replace(said.text, text, 1)})
-    return document.model_copy(update={"sections": tuple(sections)})
+    whole = document.sections[said.section].text.replace(said.text, text, 1)
+    return _with(document, "sections", said.section, text=whole)
 
 
-def _with_rows(document: Document, place: int, rows: Sequence[Sequence[str]]) -> Document:
-    tables = [*document.tables]
-    tables[place] = tables[place].model_copy(update={"rows": tuple(map(tuple, rows))})
-    return document.model_copy(update={"tables": tuple(tables)})
+def _with_rows(document: Document, place: int, rows: Iterable[Sequence[str]]) -> Document:
+    return _with(document, "tables", place, rows=tuple(map(tuple, rows)))
 
 
 def _changed(number: str, taken: set[str], rng: random.Random) -> str | None:
     """The number with one digit changed by at least two; the new number occurs nowhere in the paper."""
-    digits = [place for place, each in enumerate(number) if each.isdigit()]
-    options = [
-        f"{number[:place]}{digit}{number[place + 1 :]}"
-        for place in digits
+    free = [
+        changed
+        for place, each in enumerate(number)
         for digit in "123456789"
-        if abs(int(digit) - int(number[place])) >= 2
+        if each.isdigit() and abs(int(digit) - int(each)) >= 2
+        if (changed := f"{number[:place]}{digit}{number[place + 1 :]}") not in taken
     ]
-    free = [each for each in options if each not in taken]
     # A digit before the last makes a visible difference.
     early = [each for each in free if each[-1] == number[-1]] or free
     return rng.choice(early) if early else None
 
 
 def _numbers(document: Document) -> set[str]:
-    texts = (
-        document.abstract,
-        document.text(),
-        *(each.caption for each in (*document.figures, *document.tables)),
-    )
+    captions = (each.caption for each in (*document.figures, *document.tables))
+    texts = (document.abstract, document.text(), *captions)
     cells = (cell for table in document.tables for row in table.rows for cell in row)
     return {each for text in (*texts, *cells) for each in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
 
@@ -167,7 +166,7 @@ def _cells(document: Document) -> Iterator[_Cell]:
                     yield _Cell(place, row, column, match[1])
 
 
-def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
+def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Change a number in the text that repeats one of a table."""
     taken, cells = _numbers(document), [*_cells(document)]
     counts = [each.value for each in cells]
@@ -197,10 +196,10 @@ def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random)
         values=[value, cell.value],
         subjects=[label, head],
     )
-    return Planting(_with_sentence(document, said, wrong), fault)
+    return PlantedPaper(_with_sentence(document, said, wrong), fault)
 
 
-def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
+def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Make a caption contradict the sentence about its figure or table, by one word or number."""
     swaps = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
     options = list[tuple[str, int, _Said, str, str]]()
@@ -217,11 +216,10 @@ def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> P
     if not options:
         return None
     kind, place, said, word, other = rng.choice(options)
-    floats: Sequence[Figure | Table] = document.figures if kind == "Figure" else document.tables
-    caption = re.sub(_alone(word), other, floats[place].caption, count=1)
-    changed = [*floats]
-    changed[place] = floats[place].model_copy(update={"caption": caption})
-    section, name = document.sections[said.section], f"{kind} {floats[place].number}"
+    parts = f"{kind.lower()}s"
+    changed: Figure | Table = getattr(document, parts)[place]
+    caption = re.sub(_alone(word), other, changed.caption, count=1)
+    section, name = document.sections[said.section], f"{kind} {changed.number}"
     fault = Fault(
         kind="caption",
         about=f"the caption of {name} says “{other}” where {_name(section)} says “{word}”",
@@ -230,12 +228,10 @@ def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> P
         values=[other, word],
         subjects=["caption"],
     )
-    return Planting(
-        document.model_copy(update={"figures" if kind == "Figure" else "tables": tuple(changed)}), fault
-    )
+    return PlantedPaper(_with(document, parts, place, caption=caption), fault)
 
 
-def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
+def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Remove from the table the row of a compared method; the text repeats none of its numbers."""
     own, body = f"{document.title} {document.abstract}", f"{document.abstract}\n{document.text()}"
     options = [
@@ -262,12 +258,12 @@ def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Ran
         subjects=[label],
     )
     rows = [each for number, each in enumerate(table.rows) if number != row]
-    return Planting(_with_rows(document, place, rows), fault)
+    return PlantedPaper(_with_rows(document, place, rows), fault)
 
 
-def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
+def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Break a citation: a number beyond the list, or a year in which the author has no entry."""
-    citations = Citations(document.references)
+    citations = CitationFinder(document.references)
     labels = [int(each.number) for each in document.references if each.number.isdigit()]
     options = list[tuple[_Said, int, int, str, str]]()
     for said in text:
@@ -300,16 +296,15 @@ def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Ran
     fault = Fault(
         kind="broken-reference",
         about=f"{_name(section)} cites {name}, which is not in the list of references",
-        places=[name, *([] if labels else [name.replace(",", "")])],
+        places=_once(name, *([] if labels else [name.replace(",", "")])),
         quotes=[wrong],
         values=[value, said.text[start:end]],
         subjects=[name],
     )
-    fault.places = _once(*fault.places)
-    return Planting(_with_sentence(document, said, wrong), fault)
+    return PlantedPaper(_with_sentence(document, said, wrong), fault)
 
 
-def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
+def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Swap two columns of numbers; the text repeats one number with the name of its head."""
     options = list[tuple[int, int, int, _Cell, _Said]]()
     for cell in _cells(document):
@@ -331,7 +326,8 @@ def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Rand
         return None
     place, one, other, cell, spoken = rng.choice(options)
     table, section = document.tables[place], document.sections[spoken.section]
-    rows = [table.rows[0], *(_exchanged(row, one, other) for row in table.rows[1:])]
+    places = {one: other, other: one}
+    rows = [table.rows[0], *([row[places.get(n, n)] for n in range(len(row))] for row in table.rows[1:])]
     heads = [table.rows[0][one], table.rows[0][other]]
     fault = Fault(
         kind="swapped-columns",
@@ -342,20 +338,14 @@ def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Rand
         values=[rows[cell.row][one], cell.value],
         subjects=heads,
     )
-    return Planting(_with_rows(document, place, rows), fault)
-
-
-def _exchanged(row: Sequence[str], one: int, other: int) -> list[str]:
-    cells = [*row]
-    cells[one], cells[other] = cells[other], cells[one]
-    return cells
+    return PlantedPaper(_with_rows(document, place, rows), fault)
 
 
 def _once(*names: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-PLANTERS: Mapping[Kind, Callable[[Document, Sequence[_Said], random.Random], Planting | None]] = {
+PLANTERS: Mapping[Kind, Callable[[Document, Sequence[_Said], random.Random], PlantedPaper | None]] = {
     "wrong-number": _wrong_number,
     "caption": _caption,
     "missing-baseline": _missing_baseline,
@@ -366,14 +356,11 @@ PLANTERS: Mapping[Kind, Callable[[Document, Sequence[_Said], random.Random], Pla
 
 def as_json(document: Document) -> dict[str, Any]:
     """The paper as structured JSON, which can be read again; without pictures and pages."""
-    return {
-        "title": document.title,
-        "abstract": document.abstract,
-        "year": document.year,
-        "sections": [each.model_dump(include={"number", "title", "text"}) for each in document.sections],
-        "figures": [each.model_dump(include={"number", "caption"}) for each in document.figures],
-        "tables": [
-            each.model_dump(mode="json", include={"number", "caption", "rows"}) for each in document.tables
-        ],
-        "references": [each.text for each in document.references],
+    parts: Any = {
+        "sections": ("number", "title", "text"),
+        "figures": ("number", "caption"),
+        "tables": ("number", "caption", "rows"),
     }
+    named = {part: {"__all__": {*names}} for part, names in parts.items()}
+    data = document.model_dump(mode="json", include={"title": True, "abstract": True, "year": True, **named})
+    return {**data, "references": [each.text for each in document.references]}

@@ -5,7 +5,6 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -13,9 +12,9 @@ from manyheads.base.errors import ConfigError, DocumentError, describe
 from manyheads.base.files import make_folder, read_text, replace_text
 from manyheads.base.folders import writing
 from manyheads.core.results import Figure, Part
-from manyheads.documents import read_document
-from manyheads.judges.planted_error.planted import KINDS, TITLES, Fault, Kind, Planting, as_json, plant
-from manyheads.judges.shared import Step, Table, figure_words, view
+from manyheads.documents import Document, read_document
+from manyheads.judges.planted_error.planted import KINDS, TITLES, Fault, Kind, PlantedPaper, as_json, plant
+from manyheads.judges.shared import FigureTable, Fold, figure_words, view
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 
@@ -24,7 +23,7 @@ LARGEST = 50_000_000
 """Maximum bytes of a key."""
 
 
-class Entry(Part):
+class PlantedDocument(Part):
     """A document for reviewers."""
 
     file: str
@@ -48,15 +47,16 @@ class Key(Part):
     """The planted faults by document; not for reviewers."""
 
     seed: int = 0
-    documents: list[Entry]
+    documents: list[PlantedDocument]
     without: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """By paper, the kinds of faults that could not be planted because nothing in the paper proves them."""
 
-    def entry(self, file: str, sha256: str) -> Entry | None:
+    def entry(self, file: str, sha256: str) -> PlantedDocument | None:
         """The document of a file, by content or else by name."""
         same = [each for each in self.documents if sha256 and each.sha256 == sha256]
-        stem = Path(file).stem
-        named = [each for each in self.documents if stem and Path(each.file).stem == stem]
+        named = [
+            each for each in self.documents if Path(file).stem and Path(each.file).stem == Path(file).stem
+        ]
         return next(iter([*same, *named]), None)
 
 
@@ -82,8 +82,7 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
     Raises:
         DocumentError: a paper cannot be read, has the name of another, or no fault can be planted in it.
     """
-    entries, without = list[Entry](), dict[str, list[str]]()
-    texts: dict[str, str] = {}
+    entries, without, texts = list[PlantedDocument](), dict[str, list[str]](), dict[str, str]()
     for path in papers:
         paper = path.name.partition(".")[0]
         if paper in without:
@@ -91,8 +90,8 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
                 f"{path}: another paper is called {paper} too", hint="rename one of the files"
             )
         document = read_document(path)
-        planted: dict[Kind, Planting] = {
-            kind: planting for kind in kinds if (planting := plant(document, kind, seed))
+        planted: dict[Kind, PlantedPaper] = {
+            kind: found for kind in kinds if (found := plant(document, kind, seed))
         }
         without[paper] = [kind for kind in kinds if kind not in planted]
         if not planted:
@@ -102,29 +101,31 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
                 tried=", ".join(kinds),
                 hint="name a paper with a table whose numbers the text repeats",
             )
-        versions: list[tuple[Kind | None, dict[str, Any], list[Fault]]] = [
-            (None, as_json(document), [each.fault for each in planted.values()]),
-            *((kind, as_json(each.document), [each.fault]) for kind, each in planted.items()),
+        versions: list[tuple[Kind | None, Document, list[Fault]]] = [
+            (None, document, [each.fault for each in planted.values()]),
+            *((kind, each.document, [each.fault]) for kind, each in planted.items()),
         ]
         letters = random.Random(f"{seed} {paper}").sample("abcdefghij"[: len(versions)], len(versions))
-        for letter, (kind, data, faults) in zip(letters, versions, strict=True):
+        for letter, (kind, version, faults) in zip(letters, versions, strict=True):
             file = f"{DOCUMENTS}/{paper}-{letter}.json"
-            texts[file] = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+            texts[file] = json.dumps(as_json(version), ensure_ascii=False, indent=1) + "\n"
             sha256 = hashlib.sha256(texts[file].encode()).hexdigest()
-            entries.append(Entry(file=file, sha256=sha256, paper=paper, planted=kind, faults=faults))
+            entries.append(
+                PlantedDocument(file=file, sha256=sha256, paper=paper, planted=kind, faults=faults)
+            )
     key = Key(seed=seed, documents=entries, without={paper: some for paper, some in without.items() if some})
+    cases = (
+        {"id": one.name, "about": one.faults[0].about if one.planted else "before planting", "paper": one.file,
+         "planted-error.key": KEY}
+        for one in entries
+    )  # fmt: skip
     texts[KEY] = key.model_dump_json(indent=1) + "\n"
-    texts[CASES] = "".join(json.dumps(_case(each), ensure_ascii=False) + "\n" for each in entries)
+    texts[CASES] = "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
     with writing(out):
         make_folder(out / DOCUMENTS)
         for file, text in texts.items():
             replace_text(out / file, text)
     return key
-
-
-def _case(entry: Entry) -> dict[str, str]:
-    about = entry.faults[0].about if entry.planted else "before planting"
-    return {"id": entry.name, "about": about, "paper": entry.file, "planted-error.key": KEY}
 
 
 class Check(Part):
@@ -190,6 +191,11 @@ class PlantedErrorResult(Part):
     """Checks without a valid answer; left out of the figures."""
     inference_cost: int | None = None
 
+    @property
+    def checked_kinds(self) -> dict[str, Rates]:
+        """The kinds of faults that were looked for."""
+        return {kind: each for kind, each in self.kinds.items() if each.planted or each.clean}
+
 
 def words(each: Rates) -> str:
     """The two shares."""
@@ -198,14 +204,10 @@ def words(each: Rates) -> str:
 
 def essence(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
     """The shares by kind, and failures."""
-    yield (
-        "Checked",
-        f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'check')} of papers without them",
-    )
+    planted, clean = count(result.all.planted, "planted error"), count(result.all.clean, "check")
+    yield "Checked", f"{planted}, {clean} of papers without them"
     yield "All kinds", words(result.all)
-    for kind, each in result.kinds.items():
-        if each.planted or each.clean:
-            yield kind, words(each)
+    yield from ((kind, words(each)) for kind, each in result.checked_kinds.items())
     yield from _asides(result)
 
 
@@ -228,43 +230,23 @@ def report(record: Record) -> View:
         "has 0. Intervals are 95% intervals over papers. Whether a point names an error is decided by "
         + ("rules on its words." if result.judged_by == "rules" else "a judge model.")
     )
-    rows = [
-        ("All", result.all),
-        *((TITLES[name], each) for name, each in result.kinds.items() if each.planted or each.clean),
-    ]
+    named = [("All", result.all), *((TITLES[kind], each) for kind, each in result.checked_kinds.items())]
     tables = [
-        Table(
-            title="Found and false alarms",
-            lead=lead,
+        FigureTable(
+            title="Found and false alarms", lead=lead,
             head=["Error", "Found", "False alarms", "Difference", "Planted errors", "Checks of clean papers"],
-            rows=[
-                [
-                    title,
-                    *map(figure_words, (each.found, each.false_alarms, each.difference)),
-                    str(each.planted),
-                    str(each.clean),
-                ]
-                for title, each in rows
-            ],
+            rows=[[title, *map(figure_words, (each.found, each.false_alarms, each.difference)), str(each.planted), str(each.clean)]
+                  for title, each in named],
         ),
-        Table(
-            title="Reviews",
-            lead="Alarms: points that allege an error of one of these kinds, other than the planted one.",
-            head=["Review", "Paper", "Points", "Alarms"],
-            rows=[
-                [
-                    Path(each.source).name,
-                    f"{each.paper}, {each.planted or 'clean'}",
-                    str(each.points),
-                    str(each.alarms),
-                ]
-                for each in result.reviews
-            ],
-            wordy=True,
+        FigureTable(
+            title="Reviews", lead="Alarms: points that allege an error of one of these kinds, other than the planted one.",
+            head=["Review", "Paper", "Points", "Alarms"], wordy=True,
+            rows=[[Path(each.source).name, f"{each.paper}, {each.planted or 'clean'}", str(each.points), str(each.alarms)]
+                  for each in result.reviews],
         ),
-    ]
+    ]  # fmt: skip
     steps = [
-        Step(
+        Fold(
             title=f"{each.paper}: {each.about}",
             note=each.failed or f"{'planted' if each.planted else 'not planted'}, {'named' if each.named else 'not named'}",
             failed=each.named is None,
@@ -273,10 +255,10 @@ def report(record: Record) -> View:
         )
         for each in result.checks
     ]  # fmt: skip
-    facts = [
-        ("Found", figure_words(result.all.found)),
-        ("False alarms", figure_words(result.all.false_alarms)),
-        ("Difference", figure_words(result.all.difference)),
-        *_asides(result),
-    ]
+    rates = (
+        ("Found", result.all.found),
+        ("False alarms", result.all.false_alarms),
+        ("Difference", result.all.difference),
+    )
+    facts = [*((name, figure_words(each)) for name, each in rates), *_asides(result)]
     return view(record, "Planted errors", facts, tables if result.checks else [], steps)

@@ -8,29 +8,28 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import ConfigError, MeasureError
 from manyheads.base.papers import Paper, fold
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure
-from manyheads.corpus.database import LiteratureDatabase, Scope
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
-from manyheads.corpus.retrieval import RetrievalConfig, fused
+from manyheads.corpus.retrieval import LiteratureDatabase, RetrievalConfig, Scope, fused
 from manyheads.corpus.vectors import whole_vector
 from manyheads.judges.retrieval_recall.result import (
     DEPTHS,
     WAYS,
     Method,
+    MethodRecall,
     Recall,
     RecallConfig,
     RecallInputs,
     RecallResult,
     RecallRun,
-    Row,
-    Target,
+    TestedPaper,
     essence,
     need_corpus,
     report,
@@ -48,31 +47,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A paper under test.
+class RecallCase:
+    """A paper under test, with what is asked and may be found.
 
     Attributes:
         text: the query.
-        query: the kind of query, such as the background.
         vector: (dim,) of the text, normalised.
         scope: the papers that the database may find and count; the same as `open`.
         open: by place on the shelf, whether a paper could be found.
-        truth: its references among them.
-        core: whether these are the references of its introduction and method.
     """
 
-    paper: Paper
+    target: TestedPaper
     text: str
-    query: Literal["background", "abstract", "title"]
     vector: "Vectors"
     scope: Scope
     open: "Mask"
-    truth: tuple[str, ...]
-    core: bool
 
 
 @dataclass
-class Shelf:
+class RecallShelf:
     """The n papers of a database in memory, in a fixed order, with vectors, years and citations."""
 
     database: LiteratureDatabase
@@ -89,7 +82,7 @@ class Shelf:
     """(n,), -1 if unknown."""
 
     @classmethod
-    def of(cls, database: LiteratureDatabase) -> "Shelf":
+    def of(cls, database: LiteratureDatabase) -> "RecallShelf":
         """Read a whole corpus; 200,000 papers have 300 MB of vectors."""
         import numpy as np
 
@@ -159,25 +152,24 @@ class Shelf:
             )
         return drawn
 
-    def cases(self, config: RecallConfig, rng: random.Random) -> tuple[list[Case], int]:
+    def cases(self, config: RecallConfig, rng: random.Random) -> tuple[list[RecallCase], int]:
         """The papers under test, by id, and how many could have been drawn. Raises `MeasureError` if there are none."""
         every = self.eligible(config)
         drawn = rng.sample(every, min(config.sample, len(every)))
         return [self._case(one, config) for one in sorted(drawn, key=lambda one: one.id)], len(every)
 
-    def _case(self, paper: Paper, config: RecallConfig) -> Case:
+    def _case(self, paper: Paper, config: RecallConfig) -> RecallCase:
         record = self.database.records([paper.id]).get(paper.id)
-        text, query = paper.title, "title"
-        if config.query == "background" and record and record.background.strip():
-            text, query = record.background, "background"
-        elif paper.abstract.strip():
-            text, query = paper.abstract, "abstract"
+        background = record.background if record and config.query == "background" else ""
+        texts = {"background": background, "abstract": paper.abstract, "title": paper.title}
+        query = next((name for name, text in texts.items() if text.strip()), "title")
         mask = self.open(paper)
         truth, core = self.truth(paper, mask)
-        years = None if paper.year is None else (None, paper.year + 1)
-        scope = Scope(years, None, self.barred(paper))
-        vector = whole_vector(self.database.ecosystem.embedder, text)
-        return Case(paper, text, query, vector, scope, mask, truth, core)  # pyright: ignore[reportArgumentType]
+        scope = Scope(None if paper.year is None else (None, paper.year + 1), None, self.barred(paper))
+        about: Any = {"paper": paper.id, "title": paper.title, "year": paper.year, "query": query}
+        target = TestedPaper(**about, truth=[*truth], core=core, within=int(mask.sum()))
+        vector = whole_vector(self.database.ecosystem.embedder, texts[query])
+        return RecallCase(target, texts[query], vector, scope, mask)
 
     def near(self, vector: "Vectors", mask: "Mask", most: int | None = None) -> list[str]:
         """The papers of a mask with the abstracts nearest to a vector, best first, by exact search."""
@@ -203,7 +195,7 @@ NOT_DRAWN = frozenset[Method]({"chance"})
 
 
 async def find(
-    shelf: Shelf, case: Case, method: Method, options: RetrievalConfig
+    shelf: RecallShelf, case: RecallCase, method: Method, options: RetrievalConfig
 ) -> tuple[Found, tuple[str, ...]]:
     """The results of a method for a paper under test, with warnings.
 
@@ -218,24 +210,19 @@ async def find(
         case "research-agent-like":
             papers = await _research_agent_like(shelf, case, options)
         case _:
-            return await _by_database(shelf, case, method, options)
+            way, database = WAYS[method], shelf.database
+            changed = options.model_copy(update={"how": way.how, "bm25": options.semantic, "papers": None})
+            result = await database.retrieve(case.text, changed, scope=case.scope)
+            papers = [one.paper.id for one in result.papers]
+            if way.clusters:
+                how = (options.weights, options.threshold)
+                clusters = await asyncio.to_thread(database.clusters, papers, *how)
+                return clusters, result.notes
+            return [(one,) for one in papers], result.notes
     return [(one,) for one in papers], ()
 
 
-async def _by_database(
-    shelf: Shelf, case: Case, method: Method, options: RetrievalConfig
-) -> tuple[Found, tuple[str, ...]]:
-    way, database = WAYS[method], shelf.database
-    changed = options.model_copy(update={"how": way.how, "bm25": options.semantic, "papers": None})
-    result = await database.retrieve(case.text, changed, scope=case.scope)
-    papers = [one.paper.id for one in result.papers]
-    if not way.clusters:
-        return [(one,) for one in papers], result.notes
-    clusters = await asyncio.to_thread(database.clusters, papers, options.weights, options.threshold)
-    return [one.members for one in clusters], result.notes
-
-
-async def _scimon_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> list[str]:
+async def _scimon_like(shelf: RecallShelf, case: RecallCase, options: RetrievalConfig) -> list[str]:
     """After SCIMON (Wang et al., 2024), as its own paper describes its three kinds of inspirations.
 
     Semantic neighbours: the papers with the nearest backgrounds. Graph neighbours: papers that hold an entity of the background,
@@ -256,7 +243,7 @@ async def _scimon_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> li
     return await asyncio.to_thread(rank)
 
 
-async def _research_agent_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> list[str]:
+async def _research_agent_like(shelf: RecallShelf, case: RecallCase, options: RetrievalConfig) -> list[str]:
     """After ResearchAgent (Baek et al., 2024), as its own paper describes it.
 
     It begins with a core paper: here that of the nearest background. Related papers: what that cites and what cites it, ranked by
@@ -285,7 +272,7 @@ async def _research_agent_like(shelf: Shelf, case: Case, options: RetrievalConfi
     return await asyncio.to_thread(rank)
 
 
-async def _semantic(shelf: Shelf, case: Case, options: RetrievalConfig) -> list[str]:
+async def _semantic(shelf: RecallShelf, case: RecallCase, options: RetrievalConfig) -> list[str]:
     [hits] = await shelf.database.semantic([case.text], options.semantic, case.scope)
     return [hit.paper.id for hit in hits]
 
@@ -295,7 +282,7 @@ def _joined(lists: Sequence[Sequence[str]], options: RetrievalConfig) -> list[st
     return sorted(scores, key=lambda one: (-scores[one], one))
 
 
-def _beside(shelf: Shelf, paper: str) -> list[str]:
+def _beside(shelf: RecallShelf, paper: str) -> list[str]:
     """The papers that a paper cites, and those that cite it."""
     cited = shelf.citations[paper].all if paper in shelf.citations else ()
     return [*cited, *sorted(shelf.cited_by.get(paper, ()))]
@@ -321,43 +308,39 @@ async def retrieval_recall(run: RecallRun) -> None:
     config, result, corpus = run.settings, run.result, run.literature
     run.begin(DRAWING, STAGES)
     database = await asyncio.to_thread(open_database, corpus)
-    shelf = await asyncio.to_thread(Shelf.of, database)
+    shelf = await asyncio.to_thread(RecallShelf.of, database)
     cases, result.eligible = await asyncio.to_thread(shelf.cases, config, run.rng)
     about = await asyncio.to_thread(database.about)
     result.corpus, result.papers, result.citations = corpus.meta.name, about.papers, about.citations
-    result.records, result.depths, result.count = dict(about.recipes), [*config.depths], config.count
+    result.records, result.depths = dict(about.recipes), [*config.depths]
     options = run.config.literature.retrieval
-    result.targets = [_target(case) for case in cases]
-    _warn(run, cases)
+    result.targets = [case.target for case in cases]
+    _warn(run)
     run.begin(RETRIEVAL, STAGES)
+    # By method, for each paper: papers found at all, and among the results of each depth.
     counts: dict[Method, list[tuple[int, list[int]]]] = {method: [] for method in config.methods}
     notes: dict[str, str] = {}
-    for case, target in zip(cases, result.targets, strict=True):
+    for case in cases:
+        target = case.target
+        within, truth = target.within, target.truth
         for method in config.methods:
             if method in NOT_DRAWN:
-                target.hits[method] = [
-                    len(case.truth) * min(1.0, depth / max(target.within, 1)) for depth in config.depths
-                ]
-                counts[method].append((target.within, [min(d, target.within) for d in config.depths]))
+                target.hits[method] = [len(truth) * min(1.0, n / max(within, 1)) for n in config.depths]
+                counts[method].append((within, [min(n, within) for n in config.depths]))
                 continue
             found, told = await find(shelf, case, method, options)
-            target.hits[method] = hits(found, case.truth, config.depths)
-            near = await asyncio.to_thread(near_hits, shelf, found, case.truth, config.depths, options)
-            target.otherwise[method] = [*map(float, near)]
-            if config.count == "near":
-                target.hits[method], target.otherwise[method] = target.otherwise[method], target.hits[method]
-            counts[method].append(
-                (sum(map(len, found)), [sum(map(len, found[:depth])) for depth in config.depths])
-            )
+            target.hits[method] = hits(found, truth, config.depths)
+            near = await asyncio.to_thread(near_hits, shelf, found, truth, config.depths, options)
+            target.near[method] = [*map(float, near)]
+            sizes = [*map(len, found)]
+            counts[method].append((sum(sizes), [sum(sizes[:depth]) for depth in config.depths]))
             for note in told:
-                notes.setdefault(re.sub(r"[\d,]+", "", note), f"{case.paper.id}: {note}")
+                notes.setdefault(re.sub(r"[\d,]+", "", note), f"{target.paper}: {note}")
     for note in notes.values():
         run.warn(RETRIEVAL, f"such as of {note}")
-    for method in config.methods:
-        result.rows.append(_row(run, method, counts[method]))
-    result.recall = next(
-        (row.recall for row in result.rows if row.method == "scipip"), result.rows[-1].recall
-    )
+    result.rows = [_row(run, method, counts[method]) for method in config.methods]
+    chosen = next((row for row in result.rows if row.method == "scipip"), result.rows[-1])
+    result.recall = chosen.recall
 
 
 def hits(found: Found, truth: Sequence[str], depths: Sequence[int]) -> list[float]:
@@ -367,7 +350,7 @@ def hits(found: Found, truth: Sequence[str], depths: Sequence[int]) -> list[floa
 
 
 def near_hits(
-    shelf: Shelf, found: Found, truth: Sequence[str], depths: Sequence[int], options: RetrievalConfig
+    shelf: RecallShelf, found: Found, truth: Sequence[str], depths: Sequence[int], options: RetrievalConfig
 ) -> list[int]:
     """The number of references that are in one of the first results, or as similar to the centre of one as papers of a cluster
     are to each other (SciPIP, §4.4), for each depth. A paper alone is its own centre."""
@@ -385,27 +368,24 @@ def near_hits(
     return [int(near[:, :depth].any(axis=1).sum()) for depth in depths]
 
 
-def shares(targets: Sequence[Target], method: Method, depth: int, depths: Sequence[int]) -> list[float]:
+def shares(targets: Sequence[TestedPaper], method: Method, depth: int, depths: Sequence[int]) -> list[float]:
     """The recall of a method at a depth, for each paper under test."""
     return [one.hits[method][depths.index(depth)] / len(one.truth) for one in targets]
 
 
-def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]) -> Row:
+def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]) -> MethodRecall:
     result, config, seed = run.result, run.settings, run.config.seed
-    row = Row(
-        method=method,
-        title=WAYS[method].title,
-        found=fmean(found for found, _ in counts),
-        empty=sum(not found for found, _ in counts),
-    )
+    found = [papers for papers, _ in counts]
+    row = MethodRecall(method=method, title=WAYS[method].title, found=fmean(found), empty=found.count(0))
     for place, depth in enumerate(config.depths):
         values = shares(result.targets, method, depth, config.depths)
         mean = mean_of(values, seed=seed, within=(0, 1))
         assert mean is not None  # there is at least one paper
-        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else as_figure(mean)
+        drawn = method not in NOT_DRAWN
+        figure = as_figure(mean) if drawn else Figure(mean=mean.mean)
         recall = Recall(**figure.model_dump(), seen=fmean(seen[place] for _, seen in counts))
-        if method not in NOT_DRAWN:
-            recall.otherwise = fmean(one.otherwise[method][place] / len(one.truth) for one in result.targets)
+        if drawn:
+            recall.near = fmean(one.near[method][place] / len(one.truth) for one in result.targets)
         if config.against in config.methods and method != config.against:
             others = shares(result.targets, config.against, depth, config.depths)
             if difference := mean_difference(values, others, seed=seed, within=(-1, 1)):
@@ -418,42 +398,22 @@ def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]
     return row
 
 
-def _target(case: Case) -> Target:
-    paper = case.paper
-    return Target(
-        paper=paper.id,
-        title=paper.title,
-        year=paper.year,
-        query=case.query,
-        truth=[*case.truth],
-        core=case.core,
-        within=int(case.open.sum()),
-    )
-
-
-def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
+def _warn(run: RecallRun) -> None:
     """Warnings that the figures do not show."""
-    result, config = run.result, run.settings
+    result, config, targets, deepest = run.result, run.settings, run.result.targets, run.settings.depths[-1]
+    counted = {
+        "for {} of {} papers the citations of introduction and method are unknown: all of their references count, although many "
+        "say little about the idea": sum(not each.core for each in targets),
+        f"{{}} of {{}} papers have no {config.query} as a query": sum(each.query != config.query for each in targets),
+        f"for {{}} of {{}} papers the first {deepest} are half or more of all that could be found: there, recall says little "
+        "about a method; compare it with chance": sum(2 * deepest >= each.within for each in targets),
+    }  # fmt: skip
     if result.eligible < config.sample:
-        run.warn(
-            DRAWING,
-            f"{result.eligible} papers cite {config.least} or more others that could be found: all of them are tested, not {config.sample}",
-        )
-    if bare := sum(not case.core for case in cases):
-        run.warn(
-            DRAWING,
-            f"for {bare} of {len(cases)} papers the citations of introduction and method are unknown: all of their references "
-            "count, although many say little about the idea",
-        )
-    if abstracts := sum(case.query != config.query for case in cases):
-        run.warn(DRAWING, f"{abstracts} of {len(cases)} papers have no {config.query} as a query")
-    deepest = config.depths[-1]
-    if small := sum(2 * deepest >= target.within for target in result.targets):
-        run.warn(
-            DRAWING,
-            f"for {small} of {len(cases)} papers the first {deepest} are half or more of all that could be found: there, recall "
-            "says little about a method; compare it with chance",
-        )
+        can = f"{result.eligible} papers cite {config.least} or more others that could be found"
+        run.warn(DRAWING, f"{can}: all of them are tested, not {config.sample}")
+    for words, number in counted.items():
+        if number:
+            run.warn(DRAWING, words.format(number, len(targets)))
 
 
 RETRIEVAL_RECALL = System(

@@ -88,9 +88,6 @@ class RecallConfig(Section):
     """Numbers of papers or clusters for which the recall is reported."""
     query: Literal["background", "abstract"] = "background"
     """The query: the background of the paper's record, or its whole abstract. Without a record, the abstract."""
-    count: Literal["members", "near"] = "members"
-    """A reference counts if a result holds it (`members`), or also if its content is as similar to the centre of one as papers of
-    a cluster are to each other (`near`, §4.4: a paper may cite only one of several like it). The other count stands beside it."""
     against: Method = "semantic"
     """With all methods tested: the method that the others are compared with, paper by paper."""
 
@@ -126,13 +123,14 @@ class Recall(Figure):
 
     seen: float
     """Mean number of papers in these results; all members of clusters count."""
-    otherwise: float | None = None
-    """The same by the other count: near references too, or members alone; None for chance."""
+    near: float | None = None
+    """The same, where a reference also counts whose content is as similar to the centre of a result as papers of a cluster are to
+    each other (§4.4: a paper may cite only one of several like it); None for chance."""
     difference: Figure | None = None
     """Difference from the reference method, paper by paper; None for that method."""
 
 
-class Row(Part):
+class MethodRecall(Part):
     """A method."""
 
     method: Method
@@ -145,7 +143,7 @@ class Row(Part):
     """Papers under test without any result."""
 
 
-class Target(Part):
+class TestedPaper(Part):
     """A paper under test."""
 
     paper: str
@@ -161,8 +159,8 @@ class Target(Part):
     """Papers that can be found: not itself, its other versions, later papers, or papers that cite it."""
     hits: dict[str, list[float]] = {}
     """By method, the number of its references found at each depth; for chance, the expected number."""
-    otherwise: dict[str, list[float]] = {}
-    """The same by the other count."""
+    near: dict[str, list[float]] = {}
+    """The same with near references."""
 
 
 class RecallResult(Part):
@@ -178,11 +176,10 @@ class RecallResult(Part):
     records: dict[str, int] = {}
     """Records of the corpus, by maker."""
     depths: list[int] = []
-    count: Literal["members", "near"] = "members"
-    rows: list[Row] = []
+    rows: list[MethodRecall] = []
     recall: dict[str, Recall] = {}
     """Of the method, or of `scipip` if all are tested."""
-    targets: list[Target] = []
+    targets: list[TestedPaper] = []
 
     @property
     def core(self) -> int:
@@ -204,7 +201,7 @@ def report(record: Record) -> View:
         "first": first,
         "ways": WAYS,
         "best": best,
-        "other": other_count,
+        "near": near_words,
     }
     return View(__package__ or "", Page(record), shown)
 
@@ -212,24 +209,16 @@ def report(record: Record) -> View:
 def essence(result: RecallResult) -> Iterator[tuple[str, str]]:
     """The recall of each method, and the number of papers."""
     core = f", {result.core} of them by those of introduction and method" if result.core else ""
-    yield (
-        "Tested",
-        f"{count(len(result.targets), 'paper')} of {result.eligible:,} that could be, in {result.papers:,} papers{core}",
-    )
+    papers = f"{count(len(result.targets), 'paper')} of {result.eligible:,} that could be"
+    yield "Tested", f"{papers}, in {result.papers:,} papers{core}"
     for row in result.rows:
-        yield (
-            row.title,
-            ", ".join(
-                f"@{depth} {share(one.mean)}{one.ends(3)}{other_count(result, one)}"
-                for depth, one in row.recall.items()
-            ),
-        )
+        figures = (f"@{n} {share(one.mean)}{one.ends(3)}{near_words(one)}" for n, one in row.recall.items())
+        yield row.title, ", ".join(figures)
 
 
-def other_count(result: RecallResult, one: Recall) -> str:
-    """The recall by the other count, in words."""
-    words = "near" if result.count == "members" else "members"
-    return "" if one.otherwise is None else f", {words} {share(one.otherwise)}"
+def near_words(one: Recall) -> str:
+    """The recall with near references, in words."""
+    return "" if one.near is None else f", near {share(one.near)}"
 
 
 def share(value: float) -> str:
@@ -237,7 +226,7 @@ def share(value: float) -> str:
     return f"{value:.3f}"
 
 
-def hits_of(target: Target, method: str) -> str:
+def hits_of(target: TestedPaper, method: str) -> str:
     """The number of a paper's references a method finds at the largest depth."""
     hits = target.hits.get(method)
     return "–" if not hits else f"{hits[-1]:.0f} of {len(target.truth)}"

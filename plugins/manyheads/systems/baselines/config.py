@@ -88,27 +88,23 @@ def resolve(config: RunConfig) -> RunConfig:
     except SubjectError as error:
         raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
     if tokens <= 0:
-        raise ConfigError(
-            f"{key}: {run} counted no tokens",
-            hint=f"name another run, or set a number: --set {key}=null --set {config.system}.tokens=N",
-        )
-    return config.model_copy(
-        update={"settings": settings.model_copy(update={"like": Like(run=run, tokens=tokens)})}
-    )
+        hint = f"name another run, or set a number: --set {key}=null --set {config.system}.tokens=N"
+        raise ConfigError(f"{key}: {run} counted no tokens", hint=hint)
+    like = Like(run=run, tokens=tokens)
+    return config.model_copy(update={"settings": settings.model_copy(update={"like": like})})
 
 
 def held_to_tokens(config: RunConfig) -> RunConfig:
     """Like `resolve`, but raises `ConfigError` if there is no limit in tokens."""
     config = resolve(config)
     if config.settings.allowed is None:
-        raise ConfigError(
-            f"{config.system}: needs a token limit",
-            hint=f"--set {config.system}.like=RUN (a finished run, for the same tokens) or --set {config.system}.tokens=N",
-        )
+        like, tokens = (f"--set {config.system}.{key}" for key in ("like=RUN", "tokens=N"))
+        hint = f"{like} (a finished run, for the same tokens) or {tokens}"
+        raise ConfigError(f"{config.system}: needs a token limit", hint=hint)
     return config
 
 
-class Course(Part):
+class BaselineCourse(Part):
     """The course of a baseline, and its limit in tokens."""
 
     ideas: int
@@ -124,7 +120,7 @@ class Course(Part):
 
 
 class BaselineResult(TeamResult):
-    baseline: Course | None = None
+    baseline: BaselineCourse | None = None
 
 
 BaselineRun = Run[BaselineResult, BaselineConfig]
@@ -136,7 +132,5 @@ def essence(result: BaselineResult) -> Iterator[tuple[str, str]]:
     if course := result.baseline:
         allowed = course.tokens_allowed
         whole = f"the {allowed} tokens of {course.like}" if course.like else f"{allowed} tokens"
-        yield (
-            "Baseline",
-            f"{count(course.ideas, 'idea')}{f' from {course.tokens_used} of {whole}' if allowed else ''}",
-        )
+        spent = f" from {course.tokens_used} of {whole}" if allowed else ""
+        yield "Baseline", f"{count(course.ideas, 'idea')}{spent}"

@@ -16,16 +16,13 @@ from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.models.governor import ToolsRefusedError
+from manyheads.systems.baselines import config as own
 from manyheads.systems.baselines.config import (
     BaselineConfig,
+    BaselineCourse,
     BaselineInputs,
     BaselineResult,
     BaselineRun,
-    Course,
-    Like,
-    essence,
-    held_to_tokens,
-    resolve,
 )
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, scored
@@ -39,13 +36,9 @@ from manyheads.team.tools import literature_tools
 
 @dataclass
 class Allowance:
-    """Tokens of a whole run, input and output, and the replies paid from them.
+    """Tokens of a whole run, input and output, and the replies paid from them by task; `limit` is None for no limit.
 
     No question is asked once they are spent: a run exceeds them by less than its last reply.
-
-    Attributes:
-        limit: maximum tokens; None for no limit.
-        paid: the cost of each reply, by task.
     """
 
     limit: int | None = None
@@ -85,8 +78,7 @@ class Allowance:
         if task in self.paid:
             return max(usage.tokens for usage in self.paid[task])
         replies = self._of(self.paid)
-        longest = max((reply.output_tokens for reply in replies), default=0)
-        return max((reply.input_tokens for reply in replies), default=0) + 2 * longest
+        return max((each.input_tokens for each in replies), default=0) + 2 * _longest(replies)
 
     def reading(self, tasks: Collection[str], shown: int = 1) -> int:
         """Expected tokens of a reply that is shown `shown` replies to these tasks.
@@ -94,41 +86,41 @@ class Allowance:
         The rest of its prompt is taken to be as long as theirs, once for each reply shown.
         """
         replies = self._of(tasks)
-        longest = max((reply.output_tokens for reply in replies), default=0)
-        return shown * min((reply.input_tokens for reply in replies), default=0) + (shown + 1) * longest
+        return shown * min((each.input_tokens for each in replies), default=0) + (shown + 1) * _longest(
+            replies
+        )
 
     def _of(self, tasks: Collection[str]) -> list[Usage]:
         return [usage for task in tasks for usage in self.paid.get(task, ())]
 
 
+def _longest(replies: Sequence[Usage]) -> int:
+    return max((each.output_tokens for each in replies), default=0)
+
+
 R = TypeVar("R", bound=ReplyModel)
 
-RESEARCHER = "researcher"
-IDEA_TASKS = frozenset({"propose", "reflect", "develop"})
-"""Tasks of the researcher that give an idea."""
-IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"
-"""The stages of a baseline, named as a team's."""
+RESEARCHER, ENGINEER = "researcher", "engineer"
+IDEA_TASKS = frozenset({"propose", "reflect", "develop"})  # of the researcher
+IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"  # stages, named as a team's
 
 
 @dataclass
-class Desk:
+class BaselineDesk:
     """A running baseline."""
 
     run: BaselineRun
     topic: str
     stages: Mapping[str, str]
-    """Stage names with their titles, in order."""
     allowance: Allowance
-    course: Course
-    asked: int = 0
-    """Number of replies: the inference cost."""
+    course: BaselineCourse
+    asked: int = 0  # replies: the inference cost
 
     @classmethod
-    def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
-        """The desk of a run."""
+    def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "BaselineDesk":
         topic, config = run.config.inputs.topic, run.settings
-        like = config.like.run if isinstance(config.like, Like) else None
-        course = Course(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
+        like = config.like.run if isinstance(config.like, own.Like) else None
+        course = BaselineCourse(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
         return cls(run, topic, stages, Allowance(config.allowed), course)
 
@@ -139,15 +131,10 @@ class Desk:
 
     @property
     def ideas(self) -> list[ScoredIdea]:
-        """All proposed ideas, in order."""
         return self.run.result.ideas
 
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
-        """Ask within the allowance.
-
-        Raises:
-            BudgetError: the allowance is spent.
-        """
+        """Ask within the allowance; raises `BudgetError` if it is spent."""
         self.allowance.need(f"{question.speaker.name}: {question.task}")
         try:
             reply = await self.run.ask(question, like)
@@ -184,7 +171,6 @@ class Desk:
         return reply
 
     def add(self, idea: Idea, by: str, turn: int, references: Sequence[Cited] = ()) -> None:
-        """Add an idea to the result."""
         self.course.ideas = len(self.ideas) + 1
         weight = self.run.settings.ideas.novelty_weight
         self.ideas.append(scored(idea, self.course.ideas, by, turn, references, weight))
@@ -221,11 +207,9 @@ class Desk:
         self.course.stopped_by = cause
         allowance = self.allowance
         if allowance.limit is not None and allowance.leaves(allowance.expected(task), self.abstract_costs):
-            self.run.warn(
-                IDEA,
-                f"only {allowance.used} of {allowance.limit} tokens are used after all {cause}: "
-                f"for equal cost allow more {cause}, --set {self.run.config.system}.{cause}=<larger>",
-            )
+            used, key = f"{allowance.used} of {allowance.limit} tokens", f"{self.run.config.system}.{cause}"
+            more = f"for equal cost allow more {cause}, --set {key}=<larger>"
+            self.run.warn(IDEA, f"only {used} are used after all {cause}: {more}")
 
     async def write(self, kept: Sequence[ScoredIdea], chosen: ScoredIdea, author: Speaker) -> None:
         """The abstract of the chosen idea, in one reply: the rounds before are for ideas (App. C.3)."""
@@ -239,17 +223,17 @@ class Desk:
         result.inference_cost = self.asked
 
 
-REFLECTION_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
+REFLECTION_NEEDS: Needs = {
     (RESEARCHER, "propose"): Idea,
     (RESEARCHER, "reflect"): Reflection,
     (RESEARCHER, "abstract"): Abstract,
 }
-REFLECTION_STAGES = {IDEA: "Idea and self-reflection", ABSTRACT: "Abstract generation"}
-SINGLE_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
+SINGLE_NEEDS: Needs = {
     (RESEARCHER, "propose"): Idea,
     (RESEARCHER, "pick"): Vote,
     (RESEARCHER, "abstract"): Abstract,
 }
+REFLECTION_STAGES = {IDEA: "Idea and self-reflection", ABSTRACT: "Abstract generation"}
 SINGLE_STAGES = {IDEA: "Independent ideas", NOVELTY: "Choice", ABSTRACT: "Abstract generation"}
 
 
@@ -264,7 +248,7 @@ async def self_reflection(run: BaselineRun) -> None:
         ConfigError: no topic.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, author = Desk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
+    desk, author = BaselineDesk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author, turns=run.settings.rounds + 1)
     look_ups = (await desk.propose(author, await desk.references(1, desk.topic), 1)).tool_calls
     for turn in range(2, run.settings.rounds + 2):
@@ -272,7 +256,7 @@ async def self_reflection(run: BaselineRun) -> None:
             break
         if not desk.affords(turn - 1, "reflect", desk.abstract_costs):
             break
-        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.whole))
+        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.queries_whole))
         variables = {
             "topic": desk.topic, "current": desk.ideas[-1],
             "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
@@ -299,7 +283,7 @@ async def single(run: BaselineRun) -> None:
         ConfigError: no topic, or no allowance.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, author = Desk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
+    desk, author = BaselineDesk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
     references, ideas = await desk.references(1, desk.topic), desk.ideas
     while not ideas or desk.affords(len(ideas), "propose", *_closing(desk, len(ideas) + 1)):
@@ -308,7 +292,7 @@ async def single(run: BaselineRun) -> None:
     await desk.write(kept, await _pick(desk, author, kept), author)
 
 
-def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
+def _closing(desk: BaselineDesk, drafted: int) -> tuple[int, int]:
     """Tokens to reserve for the choice among the drafts, and for the abstract.
 
     Each idea is shown with its papers, so that it may take as much reading as the prompt that it was drafted from.
@@ -318,7 +302,7 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
     return desk.allowance.reading(["propose"], judged) if judged > 1 else 0, desk.abstract_costs
 
 
-async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
+async def _pick(desk: BaselineDesk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
     """The most novel of the kept ideas (Eq. 3, asked of one), or the most confident if there is no choice."""
     run, config = desk.run, desk.run.settings.novelty
     run.begin(NOVELTY, SINGLE_STAGES)
@@ -327,7 +311,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
     if not desk.allowance.leaves(*_closing(desk, len(kept))):
         run.warn(NOVELTY, "too few tokens are left to compare the ideas; the most confident one is taken")
         return kept[0]
-    queries = [idea.query(run.settings.ideas.whole) for idea in kept]
+    queries = [idea.query(run.settings.ideas.queries_whole) for idea in kept]
     closest = await run.references(NOVELTY, 1, queries, config.references)
     ideas, papers = candidates_of([run.wording(idea) for idea in kept], closest)
     names = [idea.title for idea in kept]
@@ -340,7 +324,6 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
     return kept[vote.choice - 1]
 
 
-ENGINEER = "engineer"
 TASKS: dict[str, tuple[str, type[ReplyModel]]] = {
     "analyst": ("analyse", Analysis),
     ENGINEER: ("report", Reading),
@@ -353,7 +336,7 @@ STAGES = {IDEA: "Discussion", ABSTRACT: "Abstract generation"}
 
 
 @dataclass(frozen=True)
-class Word(Remark):
+class SpokenRemark(Remark):
     """A remark; for an idea its title, marked as a `proposal`."""
 
     proposal: bool = False
@@ -370,7 +353,7 @@ async def discussion(run: BaselineRun) -> None:
         ConfigError: no topic.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, said = Desk.of(run, STAGES), list[Word]()
+    desk, said = BaselineDesk.of(run, STAGES), list[SpokenRemark]()
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
     if not run.settings.ideas.references and not desk.tools(people[ENGINEER]):
         del people[ENGINEER]  # there is no literature to look up
@@ -385,7 +368,7 @@ async def discussion(run: BaselineRun) -> None:
     await desk.write(desk.ideas[-1:], desk.ideas[-1], people[RESEARCHER])
 
 
-async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) -> bool:
+async def _turn(desk: BaselineDesk, people: list[Speaker], said: list[SpokenRemark], turn: int) -> bool:
     """Everybody speaks once; False if tokens run short. The first idea is always awaited, and never left out."""
     for speaker in people:
         task, like = TASKS[speaker.role]
@@ -395,11 +378,9 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
         variables: dict[str, object] = {"topic": desk.topic, "previous": previous, "said": list(said)}
         if (
             speaker.role == ENGINEER
-        ):  # alone sees papers, close to the current idea or, at first, to the topic
-            tools = desk.tools(speaker)
-            variables["references"] = await desk.references(
-                turn, previous.query(desk.run.settings.ideas.whole) if previous else desk.topic
-            )
+        ):  # who alone sees papers, close to the current idea or at first to the topic
+            query = previous.query(desk.run.settings.ideas.queries_whole) if previous else desk.topic
+            tools, variables["references"] = desk.tools(speaker), await desk.references(turn, query)
         spare = bool(desk.ideas) or speaker.role != RESEARCHER
         question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools, spare=spare)
         ask = desk.ask(question, like)
@@ -411,9 +392,9 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
             desk.course.done_in_turns.append(turn)
         if isinstance(reply, Idea):
             desk.add(reply, speaker.name, turn)
-            said.append(Word(speaker.name, reply.title, proposal=True))
+            said.append(SpokenRemark(speaker.name, reply.title, proposal=True))
         else:
-            said.append(Word(speaker.name, desk.run.wording(reply)))
+            said.append(SpokenRemark(speaker.name, desk.run.wording(reply)))
     return True
 
 
@@ -433,12 +414,12 @@ def _baseline(
     about: str,
     run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
-    prepare: Callable[[RunConfig], RunConfig] = resolve,
+    prepare: Callable[[RunConfig], RunConfig] = own.resolve,
     component: tuple[str, ...] = (),
 ) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(
         name=name, title=title, about=about, config=BaselineConfig, inputs=BaselineInputs,
-        result=BaselineResult, run=run, essence=essence, report=partial(report, alone=True), work=work,
+        result=BaselineResult, run=run, essence=own.essence, report=partial(report, alone=True), work=work,
         needs=lambda config: needs, corpus=_corpus,
         searches=lambda config, roles: config.literature.references == "services", prepare=prepare,
         component=component, aliases={"baseline": name},
@@ -446,25 +427,18 @@ def _baseline(
 
 
 SELF_REFLECTION = _baseline(
-    "self-reflection",
-    "Self-reflection",
+    "self-reflection", "Self-reflection",
     "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
-    self_reflection,
-    REFLECTION_NEEDS,
-)
+    self_reflection, REFLECTION_NEEDS,
+)  # fmt: skip
 DISCUSSION = _baseline(
-    "discussion",
-    "Discussion",
+    "discussion", "Discussion",
     "A few fixed roles who discuss an idea about a research topic and write its abstract.",
-    discussion,
-    NEEDS,
-)
+    discussion, NEEDS,
+)  # fmt: skip
 SINGLE = _baseline(
-    "single",
-    "Single agent",
+    "single", "Single agent",
     "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
-    single,
-    SINGLE_NEEDS,
-    held_to_tokens,
+    single, SINGLE_NEEDS, own.held_to_tokens,
     ("tokens=140000",),  # about what a team of VirSci uses as it ships
-)
+)  # fmt: skip

@@ -5,7 +5,7 @@ with novelty, feasibility and effectiveness, as in the paper's comparison of its
 App. E).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ class SubjectRecord(Part):
     """Without the title; kept here, as the file may be gone later."""
 
 
-class Review(ConferenceReview):
+class SubmittedReview(ConferenceReview):
     """A review on the truncated NeurIPS form."""
 
     reviewer: str
@@ -57,7 +57,7 @@ class ReviewResult(Part):
     title: str = ""
     """Empty without one."""
     subject: SubjectRecord | None = None
-    reviews: list[Review | Rating] = []
+    reviews: list[SubmittedReview | Rating] = []
     means: dict[str, RatingMean] = {}
     """`overall`, or one for each criterion; none while a review is missing."""
 
@@ -80,7 +80,11 @@ class ReviewResult(Part):
     @property
     def flagged(self) -> list[str]:
         """The reviewers who ask for an ethics review."""
-        return [each.reviewer for each in self.reviews if isinstance(each, Review) and each.ethical_concerns]
+        return [
+            each.reviewer
+            for each in self.reviews
+            if isinstance(each, SubmittedReview) and each.ethical_concerns
+        ]
 
 
 def scores(result: ReviewResult) -> Mapping[str, Figure]:
@@ -96,7 +100,7 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
         yield "Text", result.subject.source
     for review in result.reviews:
         scores = ", ".join(f"{name} {getattr(review, name)}" for name in result.scored)
-        ethics = isinstance(review, Review) and review.ethical_concerns
+        ethics = isinstance(review, SubmittedReview) and review.ethical_concerns
         yield review.reviewer, f"{scores}{', asks for an ethics review' * ethics}"
     for name, mean in result.means.items():
         ends = ""
@@ -144,18 +148,18 @@ class ReviewInputs(Inputs):
     """The text to review: a text file, or the folder of a run that wrote an abstract."""
 
 
-class Form(NamedTuple):
+class ConferenceForm(NamedTuple):
     """A review form: the role's task, its reply type, its type in the result, and its scores."""
 
     task: str
     reply: type[ReplyModel]
-    kept: type[Review | Rating]
+    kept: type[SubmittedReview | Rating]
     scores: tuple[str, ...]
 
 
 FORMS = {
-    "conference": Form("review", ConferenceReview, Review, ("overall",)),
-    "rating": Form("rate", IdeaRating, Rating, CRITERIA),
+    "conference": ConferenceForm("review", ConferenceReview, SubmittedReview, ("overall",)),
+    "rating": ConferenceForm("rate", IdeaRating, Rating, CRITERIA),
 }
 NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(ROLE, form.task): form.reply for form in FORMS.values()}
 
@@ -186,11 +190,9 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         only for the missing ones.
     """
     result, subject, form = run.result, run.material, FORMS[run.settings.form]
-    words = len(subject.text.split())
+    source, words, text = subject.source, len(subject.text.split()), subject.text
     result.title = subject.title
-    result.subject = SubjectRecord(
-        source=subject.source, sha256=subject.sha256, words=words, text=subject.text
-    )
+    result.subject = SubjectRecord(source=source, sha256=subject.sha256, words=words, text=text)
     run.begin(STAGE, {STAGE: "Review"})
     variables = {"title": subject.title, "text": subject.text}
     if run.settings.form == "conference":
@@ -229,6 +231,10 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}
 
 
+def _path_of_figure(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean")
+
+
 CONFERENCE_REVIEW = System(
     name="conference-review",
     title="Conference review",
@@ -247,11 +253,7 @@ CONFERENCE_REVIEW = System(
     reviews=Reviews(
         "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
     ),
-    judge=Judge(
-        "subject",
-        "review.overall",
-        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
-    ),
+    judge=Judge("subject", "review.overall", _path_of_figure),
     aliases={"review": "conference-review"},
     extras=("statistics",),
 )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from manyheads.asking.replies import ReplyModel, limited
 from manyheads.base.errors import BudgetError, BugError, ModelError
@@ -14,74 +14,43 @@ from manyheads.base.folders import door
 from manyheads.core import Tool, together
 from manyheads.core.events import Judged
 from manyheads.models.governor import ToolsRefusedError
-from manyheads.systems.mamorx import figures, novelty, references
+from manyheads.systems.mamorx import desk as desks
+from manyheads.systems.mamorx import figures, novelty, references, replies
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
-from manyheads.systems.mamorx.desk import (
-    EXCHANGES,
-    FIGURES,
-    NAMES,
-    NOVELTY,
-    PLAN,
-    REFERENCES,
-    VERIFICATION,
-    WRITING,
-    Desk,
-)
+from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.replies import (
-    Assessment,
-    Doubted,
-    ExpertAnswer,
-    Inquiries,
-    Inquiry,
-    Plan,
-    Weighed,
-    WrittenReview,
-)
-from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
+from manyheads.systems.mamorx.replies import Inquiry, Plan, WrittenReview
+from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
 from manyheads.team.steering import steer
-from manyheads.team.tools import (
-    ASK,
-    DELEGATE,
-    PURSUE,
-    AskArguments,
-    DelegateArguments,
-    PhraseArguments,
-    ToolRefusedError,
-    tool,
-)
+from manyheads.team.tools import ASK, DELEGATE, PURSUE, PhraseArguments, ToolRefusedError, tool
 
-PURSUITS = 2
-"""Maximum search phrases that experts may add to the novelty assessment."""
-AT_ONCE = 6
-"""Maximum questions at once of a leader without tools."""
-Kind = Literal["ask", "delegate"]
+PURSUITS = 2  # search phrases that experts may add to the novelty assessment
+AT_ONCE = 6  # questions at once of a leader without tools
+TEXT_OF = {ASK: "question", DELEGATE: "task"}
+"""The tools by which a leader asks, each with its argument for the text."""
 
 
 async def committee(run: MamorxRun) -> None:
     """Assess figures, novelty and references at the same time; then plan, ask, write, verify."""
-    settings, paper = run.settings, run.material.document
+    settings, paper, work = run.settings, run.material.document, dict[str, Callable[[], Awaitable[None]]]()
     searched = asyncio.Event() if settings.novelty.enabled else None
-    found_out = {
-        REFERENCES: (
-            partial(references.look_up, after=searched),
-            settings.references.enabled and bool(paper.references),
-        ),
-        FIGURES: (figures.critique, settings.figures.enabled and bool(paper.figures)),
-        NOVELTY: (partial(novelty.assess, searched=searched), settings.novelty.enabled),
-    }
-    stages = [name for name, (_, wanted) in found_out.items() if wanted]
-    roles = [LEADER, *map(role_of, EXPERTS)]
-    desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
+    if settings.references.enabled and paper.references:
+        work[desks.REFERENCES] = partial(references.look_up, run, after=searched)
+    if settings.figures.enabled and paper.figures:
+        work[desks.FIGURES] = partial(figures.critique, run)
+    if settings.novelty.enabled:
+        work[desks.NOVELTY] = partial(novelty.assess, run, searched=searched)
+    stages, roles = [*work], [LEADER, *map(role_of, EXPERTS)]
+    desk = ReviewDesk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
 
     async def find_out(stage: str) -> None:
         try:
             with door(run.folder):
-                await found_out[stage][0](run)
+                await work[stage]()
         except BugError as error:  # the review continues without it
             run.warn(stage, f"not finished: {error.message}")
 
@@ -94,40 +63,37 @@ async def committee(run: MamorxRun) -> None:
     await references.read_open_texts(run)
     await plan(desk)
     try:
-        await Exchanges(desk).hold()
+        await Questioning(desk).hold()
     finally:
         novelty.cite(run)
     await write(desk)
     await verify(desk, LEADER, correct=True)
 
 
-async def plan(desk: Desk) -> None:
+async def plan(desk: ReviewDesk) -> None:
     """The leader's plan, drafted once."""
     desk.begin(PLAN)
     run = desk.run
     while True:
-        reply = await desk.ask(
-            PLAN,
-            LEADER,
-            "plan",
-            Plan,
-            manuscript=desk.overview(),
-            most=run.settings.exchanges,
-            form=desk.form,
-        )
+        shown: dict[str, Any] = {
+            "manuscript": desk.overview(),
+            "most": run.settings.exchanges,
+            "form": desk.form,
+        }
+        reply = await desk.ask(PLAN, LEADER, "plan", Plan, **shown)
         items = [f"{step.expert}: {step.task}" for step in reply.value.steps]
         person = await steer(run, PLAN, 1, "", items=items, edit=reply.value)
         plan = person.reply or reply.value
-        run.result.plan = [Step(**step.model_dump()) for step in plan.steps]
+        run.result.plan = [PlannedStep(**step.model_dump()) for step in plan.steps]
         if not person.back:
             return
 
 
-async def write(desk: Desk) -> None:
+async def write(desk: ReviewDesk) -> None:
     """The review on its form."""
     desk.begin(WRITING)
     run = desk.run
-    kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), Weighed)
+    kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), replies.Weighed)
     while True:
         reply = await desk.ask_reader(
             WRITING, LEADER, "write", kind, purpose="write", exchanges=run.result.exchanges, form=desk.form
@@ -141,60 +107,53 @@ async def write(desk: Desk) -> None:
 
 
 @dataclass
-class Exchanges:
+class Questioning:
     """The leader's questions to the experts: by tool calls, or by a field of the reply where the model calls no tools.
 
     Experts answer at the same time. One who is asked twice answers one question after the other, and remembers the
     earlier ones.
     """
 
-    desk: Desk
-    _novelty: Novelty = field(default_factory=Novelty)
+    desk: ReviewDesk
+    _novelty: NoveltyAssessment = field(default_factory=NoveltyAssessment)
     """With what experts search in a turn of the leader's, at whose end all see it: prompts of one turn show the same."""
-    _phrases: int = 0
-    """Maximum phrases, those of the experts included."""
-    _calls: int = 0
-    """Tool calls in the leader's turn."""
+    _phrases: int = 0  # maximum, those of the experts included
+    _calls: int = 0  # tool calls in the leader's turn
     _busy: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def hold(self) -> None:
         """Let the leader ask until it has no more questions, or `exchanges` are used up."""
         self.desk.begin(EXCHANGES)
-        run, turn, most = self.desk.run, 0, self.desk.run.settings.exchanges
+        run, turn = self.desk.run, 0
         if run.result.novelty:
             self._novelty = run.result.novelty.model_copy(deep=True)
         self._phrases = len(self._novelty.phrases) + PURSUITS
         try:
-            while (before := len(run.result.exchanges)) < most:
+            while left := self._left:
                 turn += 1
                 try:
                     finished = await self._ask(turn)
                 finally:
                     if run.result.novelty:
                         run.result.novelty = self._novelty.model_copy(deep=True)
-                if finished or len(run.result.exchanges) == before:
+                if finished or self._left == left:
                     return
+            most = run.settings.exchanges
             run.warn(EXCHANGES, f"the leader has used up its {most} questions; mamorx.exchanges allows more")
         except ModelError as error:
             if not run.result.exchanges:
                 raise
-            run.warn(
-                EXCHANGES,
-                f"the leader gave no answer; the review continues with the answers so far: {error.message}",
-            )
+            line = "the leader gave no answer; the review continues with the answers so far"
+            run.warn(EXCHANGES, f"{line}: {error.message}")
 
     @property
     def _left(self) -> int:
-        run = self.desk.run
-        return run.settings.exchanges - len(run.result.exchanges)
+        return self.desk.run.settings.exchanges - len(self.desk.run.result.exchanges)
 
-    def _shown(self) -> dict[str, Any]:
-        run = self.desk.run
-        return {
-            "manuscript": self.desk.overview(),
-            "plan": run.result.plan,
-            "exchanges": run.result.exchanges,
-        }
+    @property
+    def _so_far(self) -> dict[str, Any]:
+        result = self.desk.run.result
+        return {"manuscript": self.desk.overview(), "plan": result.plan, "exchanges": result.exchanges}
 
     async def _ask(self, turn: int) -> bool:
         """A turn in which the leader asks. Returns whether it has finished."""
@@ -204,58 +163,49 @@ class Exchanges:
         return await self._inquire(turn)
 
     async def _lead(self, turn: int) -> bool:
-        """A turn in which the leader asks by tools. Returns whether it has finished."""
+        """By tools."""
         desk, self._calls = self.desk, 0
-        prompts = desk.run.roles.prompts
 
-        async def ask(arguments: AskArguments) -> str:
-            return await self._by_call("ask", arguments.expert, arguments.question, arguments.expects, turn)
+        def asking(kind: str) -> Tool:
+            async def call(given: Any) -> str:
+                self._calls += 1
+                if not self._left:
+                    raise ToolRefusedError(self._tool_answer("enough"))
+                inquiry = given.expert, getattr(given, TEXT_OF[kind]), given.expects
+                return await self._exchange(kind, *inquiry, turn, nested=True)
 
-        async def delegate(arguments: DelegateArguments) -> str:
-            return await self._by_call("delegate", arguments.expert, arguments.task, arguments.expects, turn)
+            return tool(kind, desk.run.roles.prompts, call)
 
-        tools: tuple[Tool, ...] = (
-            tool(ASK, prompts, ask),
-            tool(DELEGATE, prompts, delegate),
-            *desk.tools(LEADER),
-        )
-        reply = await desk.ask(
-            EXCHANGES, LEADER, "lead", Assessment, turn=turn, tools=tools, left=self._left, **self._shown()
-        )
+        tools = (*map(asking, TEXT_OF), *desk.tools(LEADER))
+        shown: dict[str, Any] = {"left": self._left, **self._so_far}
+        reply = await desk.ask(EXCHANGES, LEADER, "lead", replies.Assessment, turn=turn, tools=tools, **shown)
         if not self._calls:  # a reply from the journal ran no tools
             for call in reply.tool_calls:
-                if call.name in (ASK, DELEGATE) and not call.failed:
-                    given = call.arguments
-                    text = given["question" if call.name == ASK else "task"]
-                    await self._put(call.name, given["expert"], text, given["expects"], turn, call.result)
+                if call.name in TEXT_OF and not call.failed:
+                    given, text = call.arguments, call.arguments[TEXT_OF[call.name]]
+                    await self._exchange(
+                        call.name, given["expert"], text, given["expects"], turn, call.result
+                    )
         return reply.value.finished
 
     async def _inquire(self, turn: int) -> bool:
-        """A turn in which the leader names its questions. Returns whether none are left."""
-        desk, run = self.desk, self.desk.run
-        most = min(AT_ONCE, self._left)
-        kind = run.reply_type(LEADER, "inquire", Inquiries)
+        """By fields of the reply."""
+        desk, most = self.desk, min(AT_ONCE, self._left)
+        kind = desk.run.reply_type(LEADER, "inquire", replies.Inquiries)
         kind = limited(kind, "inquiries", list[Inquiry], max_length=most)
-        reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._shown())
+        reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._so_far)
         # Within a tool turn that a refusal cut short, experts may have been asked in other words.
-        put = partial(self._put, turn=turn, nested=desk.uses_tools(LEADER))
+        put = partial(self._exchange, turn=turn, nested=desk.uses_tools(LEADER))
         await together(*(put(one.kind, one.expert, one.text, one.expects) for one in reply.value.inquiries))
         return not reply.value.inquiries
 
-    async def _by_call(self, kind: Kind, expert: str, text: str, expects: str, turn: int) -> str:
-        self._calls += 1
-        if not self._left:
-            raise ToolRefusedError(self._told("enough"))
-        return await self._put(kind, expert, text, expects, turn, nested=True)
-
-    def _told(self, problem: str, answer: str = "") -> str:
-        """The tool's answer to the leader."""
+    def _tool_answer(self, problem: str, answer: str = "") -> str:
         variables = {"problem": problem, "answer": answer}
         return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", variables).strip()
 
-    async def _put(
+    async def _exchange(
         self,
-        kind: Kind,
+        kind: Any,
         expert: str,
         text: str,
         expects: str,
@@ -264,29 +214,25 @@ class Exchanges:
         *,
         nested: bool = False,
     ) -> str:
-        """One exchange, and the text the leader gets.
-
-        Args:
-            heard: its answers so far, in a turn from the journal.
-        """
-        run, failed = self.desk.run, self._told("silent")
-        exchange = Exchange(
-            number=len(run.result.exchanges) + 1, kind=kind, expert=expert, text=text, expects=expects
+        """One exchange, and the text the leader gets; `heard` is its answer so far, in a turn from the journal."""
+        run, failed, number = (
+            self.desk.run,
+            self._tool_answer("silent"),
+            len(self.desk.run.result.exchanges) + 1,
         )
+        exchange = Exchange(number=number, kind=kind, expert=expert, text=text, expects=expects)
         run.result.exchanges.append(exchange)
         async with self._busy[expert]:
-            try:
-                if heard == failed:
-                    exchange.failed = failed
-                else:
+            if heard != failed:
+                try:
                     with door(run.folder):
                         exchange.answer = run.wording(await self._answer(exchange, turn, nested))
-            except (ModelError, BugError) as error:
-                exchange.failed = failed
-                run.warn(
-                    EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"
-                )
-        return self._told("", exchange.answer) if exchange.answer else failed
+                except (ModelError, BugError) as error:
+                    run.warn(EXCHANGES, f"question {number} to {NAMES[role_of(expert)]}: {error.message}")
+        if exchange.answer:
+            return self._tool_answer("", exchange.answer)
+        exchange.failed = failed
+        return failed
 
     async def _answer(self, exchange: Exchange, turn: int, nested: bool) -> ReplyModel:
         """The expert's answer."""
@@ -296,7 +242,7 @@ class Exchanges:
             if one.expert == exchange.expert and one.number < exchange.number and one.answer
         ]  # fmt: skip
         reply = await desk.ask_reader(
-            EXCHANGES, role, "answer", ExpertAnswer, purpose=exchange.text, tools=self._novelty_tool(role),
+            EXCHANGES, role, "answer", replies.ExpertAnswer, purpose=exchange.text, tools=self._novelty_tool(role),
             turn=turn, asker=NAMES[LEADER], nested=nested, exchange=exchange, asked_before=former,
         )  # fmt: skip
         for call in reply.tool_calls:
@@ -306,10 +252,8 @@ class Exchanges:
 
     def _novelty_tool(self, role: str) -> tuple[Tool, ...]:
         """The novelty tool of an expert (MAMORX, §3.1), if novelty has been searched."""
-        run, prompts = self.desk.run, self.desk.run.roles.prompts
-        if not (
-            self._novelty.phrases and self.desk.uses_tools(role) and PURSUE in run.roles.card(role).tools
-        ):
+        desk, run, prompts = self.desk, self.desk.run, self.desk.run.roles.prompts
+        if not (self._novelty.phrases and desk.uses_tools(role) and PURSUE in run.roles.card(role).tools):
             return ()
 
         async def search(arguments: PhraseArguments) -> str:
@@ -334,12 +278,12 @@ async def prompted(run: MamorxRun) -> None:
 
     The prompt asks for no sources; figures and quotes in its points are not looked up.
     """
-    desk, task = Desk.of(run, [REVIEWER], [WRITING]), run.settings.maker
+    desk, task = ReviewDesk.of(run, [REVIEWER], [WRITING]), run.settings.maker
     desk.begin(WRITING)
     kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
     paper = run.material
     reply = await desk.ask(
-        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.whole, form=desk.form
+        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.all_chapters, form=desk.form
     )
     run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
     review.text = markdown(review, desk.form, apart=False)
@@ -351,9 +295,9 @@ async def alone(run: MamorxRun) -> None:
     The next round is expected to cost as much as the dearest so far. Without a limit there are as many rounds as the
     committee has exchanges, or fewer if a round changes nothing.
     """
-    desk, settings = Desk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
+    desk, settings = ReviewDesk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
     desk.begin(WRITING)
-    turn, dearest, task, first = 0, 0, "draft", Weighed
+    turn, dearest, task, first = 0, 0, "draft", replies.Weighed
     given: dict[str, Any] = {}
     while True:
         turn, before = turn + 1, run.usage.tokens
@@ -369,15 +313,10 @@ async def alone(run: MamorxRun) -> None:
         if settings.tokens is None and (same or turn > settings.exchanges):
             break
         if settings.tokens is not None and run.usage.tokens + dearest > settings.tokens:
-            run.emit(
-                Judged(
-                    stage=WRITING,
-                    subject="the draft",
-                    outcome=f"stands after {turn} rounds: its tokens are used up",
-                )
-            )
+            outcome = f"stands after {turn} rounds: its tokens are used up"
+            run.emit(Judged(stage=WRITING, subject="the draft", outcome=outcome))
             break
-        task, first = "rethink", Doubted
+        task, first = "rethink", replies.Doubted
         given = {"text": markdown(review, desk.form, apart=False), "claims": review.claims}
     await verify(desk, REVIEWER, correct=False)
 
@@ -416,13 +355,12 @@ async def leave(run: MamorxRun, why: str) -> None:
             for each in EXPERTS
         }
         entries = [
-            Entry(name=each, title=NAMES[role_of(each)], value="\n\n".join(answers))
+            ReviewEntry(name=each, title=NAMES[role_of(each)], value="\n\n".join(answers))
             for each, answers in said.items()
             if answers
         ]
-        result.review = (
-            PaperReview(form=run.settings.form, title=form.title, entries=entries) if entries else None
-        )
+        if entries:
+            result.review = PaperReview(form=run.settings.form, title=form.title, entries=entries)
     if (review := result.review) and not review.text:
         await look_up(run, review.claims)
         await look_up_quotes(run, review)

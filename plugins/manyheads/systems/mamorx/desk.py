@@ -18,24 +18,11 @@ from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.replies import SectionChoice
 from manyheads.systems.mamorx.result import CitedWork, FigureNote
 from manyheads.systems.mamorx.review import ReviewForm, form_of
+from manyheads.team import tools
 from manyheads.team.run import Question
-from manyheads.team.tools import (
-    FIND_CITED,
-    FIND_PASSAGES,
-    LOOK,
-    READ,
-    READ_TABLE,
-    CitedArguments,
-    NameArguments,
-    PassageArguments,
-    SectionArguments,
-    ToolRefusedError,
-    literature_tools,
-    tool,
-)
+from manyheads.team.tools import FIND_CITED, FIND_PASSAGES, LOOK, READ, READ_TABLE, NameArguments
 
-PART = 12_000
-"""Maximum letters of a section per call; longer ones come in parts."""
+PART = 12_000  # letters of a section per call; longer ones come in parts
 
 
 def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
@@ -45,10 +32,10 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
     def answer(name: str, *, refuse: bool = False, **variables: object) -> str:
         text = prompts.render(f"tools/{name}.md.j2", variables).strip()
         if refuse:
-            raise ToolRefusedError(text)
+            raise tools.ToolRefusedError(text)
         return text
 
-    async def read(arguments: SectionArguments) -> str:
+    async def read(arguments: tools.SectionArguments) -> str:
         chapter = paper.chapter(arguments.name)
         texts = [*parts(chapter.text)] if chapter else []
         missing = not chapter or arguments.part > len(texts)
@@ -57,7 +44,7 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
             names=[one.name for one in paper.chapters],
         )  # fmt: skip
 
-    async def passages(arguments: PassageArguments) -> str:
+    async def passages(arguments: tools.PassageArguments) -> str:
         return answer(FIND_PASSAGES, passages=paper.search(arguments.words, arguments.limit))
 
     async def table(arguments: NameArguments) -> str:
@@ -70,12 +57,11 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
         names = [f"Figure {one.number}" for one in paper.document.figures]
         return answer(LOOK, refuse=not found, figure=found, names=names)
 
-    async def cited(arguments: CitedArguments) -> str:
-        works = search_cited(run.result.references, arguments.words, arguments.limit)
-        citing = {
-            one.name: [each.name for each in run.result.references if one.name in each.cites] for one in works
-        }
-        return answer(FIND_CITED, works=works, citing=citing, count=len(run.result.references))
+    async def cited(arguments: tools.CitedArguments) -> str:
+        listed = run.result.references
+        works = search_cited(listed, arguments.words, arguments.limit)
+        citing = {one.name: [each.name for each in listed if one.name in each.cites] for one in works}
+        return answer(FIND_CITED, works=works, citing=citing, count=len(listed))
 
     runs: dict[str, tuple[Callable[[Any], Awaitable[str]], object]] = {
         READ: (read, paper.chapters),
@@ -85,8 +71,8 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
         FIND_CITED: (cited, run.result.references),
     }
     offered = ((name, call) for name, (call, there) in runs.items() if there and name in listed)
-    own = (replace(tool(name, prompts, call), material=True) for name, call in offered)
-    return (*own, *literature_tools(run.library, listed, prompts))
+    own = (replace(tools.tool(name, prompts, call), material=True) for name, call in offered)
+    return (*own, *tools.literature_tools(run.library, listed, prompts))
 
 
 def parts(text: str) -> Iterator[str]:
@@ -125,16 +111,14 @@ def search_cited(works: Sequence[CitedWork], words: str, limit: int) -> list[Cit
     return [*named, *(work for work in found if work not in named)][:limit]
 
 
-def fitting(chapters: Sequence[Chapter], letters: int) -> tuple[list[Chapter], list[Chapter]]:
-    """The sections that fit into a number of letters, and the others; the first is cut if it does not fit."""
-    shown, left = list[Chapter](), list[Chapter]()
+def fitting(chapters: Sequence[Chapter], letters: int) -> list[Chapter]:
+    """The sections that fit into a number of letters; the first is cut if none does."""
+    fit, left = list[Chapter](), letters
     for chapter in chapters:
-        if fits := len(chapter.text) <= letters:
-            letters -= len(chapter.text)
-        (shown if fits else left).append(chapter)
-    if left and not shown:
-        shown.append(replace(left.pop(0), text=chapters[0].text[:letters], cut=True))
-    return shown, left
+        if len(chapter.text) <= left:
+            left -= len(chapter.text)
+            fit.append(chapter)
+    return fit or [replace(chapters[0], text=chapters[0].text[:letters], cut=True)]
 
 
 R = TypeVar("R", bound=ReplyModel)
@@ -150,12 +134,11 @@ TITLES = {
     VERIFICATION: "Verification",
 }
 NAMES = {LEADER: "Leader", REVIEWER: "Reviewer", **{role_of(each): each.capitalize() for each in EXPERTS}}
-SHARE = 0.5
-"""Share of a model's context for the text of the paper, if the role has no tools."""
+SHARE = 0.5  # of a model's context for the text of the paper, if the role has no tools
 
 
 @dataclass
-class Desk:
+class ReviewDesk:
     """The people of a run, and the form of the review."""
 
     run: MamorxRun
@@ -164,7 +147,7 @@ class Desk:
     stages: Mapping[str, str]
 
     @classmethod
-    def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "Desk":
+    def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "ReviewDesk":
         """The people of some roles; the result names them and the paper."""
         people = {role: run.speaker(role, NAMES[role], area=run.settings.area) for role in roles}
         result, paper = run.result, run.material
@@ -173,15 +156,12 @@ class Desk:
         for fault in paper.document.faults:
             run.warn("", f"{paper.path.name}: {fault}")
         if telling := [one for one in paper.anchor.hidden if not one.figure]:
-            passages = count(len(telling), "passage")
-            run.warn(
-                "", f"{paper.path.name} hides text or addresses its reviewer: {passages}, see the report"
-            )
+            passages = f"{count(len(telling), 'passage')}, see the report"
+            run.warn("", f"{paper.path.name} hides text or addresses its reviewer: {passages}")
         titles = {name: title for name, title in TITLES.items() if name in stages}
         return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
 
     def begin(self, stage: str) -> None:
-        """Begin a stage."""
         self.run.begin(stage, self.stages)
 
     async def ask(
@@ -212,8 +192,6 @@ class Desk:
                 return await ask(tools=(*self.tools(role), *tools), chapters=[], left_out=[])
         return await ask(**await self.text(stage, role, turn=turn, nested=nested, purpose=purpose))
 
-    # Parts of the paper shown to participants.
-
     def uses_tools(self, role: str) -> bool:
         return self.run.calls_tools(self.people[role])
 
@@ -221,36 +199,22 @@ class Desk:
         """The reading tools of a role."""
         return reading_tools(self.run, self.run.roles.card(role).tools)
 
-    def room(self, role: str) -> int:
-        """Maximum letters of the paper in a role's prompt."""
-        return int(4 * SHARE * self.run.config.models[self.people[role].model].window)
-
-    def whole(self, role: str) -> bool:
-        """Whether the whole paper fits into a role's prompt."""
-        text = "".join(one.text for one in self.run.material.whole)
-        return 4 * size_of([Message(text)]) <= self.room(role)
-
-    async def text(
-        self, stage: str, role: str, *, turn: int, nested: bool, purpose: str
-    ) -> Mapping[str, Any]:
+    async def text(self, stage: str, role: str, *, purpose: str, **question: Any) -> Mapping[str, Any]:
         """The paper in a prompt: all of it if it fits; else sections chosen by the role, as many as fit."""
-        chapters = self.run.material.whole
-        if not self.whole(role):
-            reply = await self.ask(
-                stage, role, "choose", SectionChoice,
-                turn=turn, nested=nested, purpose=purpose, manuscript=self.overview(),
-            )  # fmt: skip
-            found = (self.run.material.chapter(name) for name in reply.value.sections)
-            wanted = list({one.name: one for one in found if one}.values()) or chapters
-            shown, _ = fitting(wanted, self.room(role))
-            names = {one.name for one in shown}
-            return {"chapters": shown, "left_out": [one.name for one in chapters if one.name not in names]}
-        return {"chapters": chapters, "left_out": []}
+        chapters = self.run.material.all_chapters
+        room = int(4 * SHARE * self.run.config.models[self.people[role].model].window)  # in letters
+        if 4 * size_of([Message("".join(one.text for one in chapters))]) <= room:
+            return {"chapters": chapters, "left_out": []}
+        shown: dict[str, Any] = {"purpose": purpose, "manuscript": self.overview()}
+        reply = await self.ask(stage, role, "choose", SectionChoice, **question, **shown)
+        named = (self.run.material.chapter(name) for name in reply.value.sections)
+        chosen = fitting(list({one.name: one for one in named if one}.values()) or chapters, room)
+        names = {one.name for one in chosen}
+        return {"chapters": chosen, "left_out": [one.name for one in chapters if one.name not in names]}
 
     def overview(self) -> Mapping[str, Any]:
         """The overview for everybody: title, abstract and outline of the paper, and the findings about it."""
-        run, paper = self.run, self.run.material
-        result = run.result
+        run, paper, result = self.run, self.run.material, self.run.result
         return {
             "title": paper.title,
             "abstract": paper.abstract,

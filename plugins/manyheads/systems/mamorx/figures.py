@@ -26,12 +26,9 @@ from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)
 ROLE = "figure_critic"
-FOLDER = "figures"
-"""Folder for the pictures, in a run's folder."""
-MENTIONS = 12
-"""Maximum passages about a figure that a critic sees."""
-SMALL = 8.0
-"""Minimum height and width of a figure, in points."""
+FOLDER = "figures"  # for the pictures, in a run's folder
+MENTIONS = 12  # passages about a figure that a critic sees
+SMALL = 8.0  # minimum height and width of a figure, in points
 Why = Literal[
     "", "asked", "beyond", "blind", "missing", "small", "large", "unreadable", "unanswered", "failed", "nothing", "page",
 ]  # fmt: skip
@@ -40,14 +37,7 @@ Why = Literal[
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure for its critic.
-
-    Attributes:
-        number: its place among the figures, from 1 on.
-        picture: PNG; None if there is none, and `why` has the reason.
-        problem: the problem of its picture, for the user.
-        mentions: passages of the text about it.
-    """
+    """A figure for its critic: its PNG, or why there is none, the problem for the user, and what the text says about it."""
 
     number: int
     note: FigureNote
@@ -57,121 +47,105 @@ class Exhibit:
     mentions: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Critic:
-    """The critic of a paper's figures.
-
-    Attributes:
-        paper: its title, its abstract, and all of its captions, each with the name of its figure.
-        sees: whether its model is shown pictures.
-    """
+    """The critic of a paper's figures, with its title, its abstract and all captions; `sees` the pictures or not."""
 
     run: MamorxRun
     speaker: Speaker
     paper: dict[str, Any]
-    sees: bool
+    sees: bool = False
+
+    @classmethod
+    async def of(
+        cls, run: MamorxRun, title: str, abstract: str, captions: Sequence[FigureNote], *, pictures: bool
+    ) -> "Critic":
+        """Its model's vision is tested if there are pictures."""
+        paper = {"title": title, "abstract": abstract, "captions": captions}
+        critic = cls(run, run.speaker(ROLE, "Figure critic", area=run.settings.area), paper)
+        critic.sees = pictures and await critic._names_colours()
+        return critic
 
     async def judge(self, exhibit: Exhibit) -> FigureNote:
         """The note of a figure, with description and critique."""
         note, why = exhibit.note, exhibit.why
         if exhibit.picture and self.sees:
-            shown = (Image(exhibit.picture),)
-            place = {"figure": note.name, "whole_page": exhibit.why == "page"}
+            images = (Image(exhibit.picture),)
+            shown = {"figure": note.name, "whole_page": exhibit.why == "page"}
             described, criticised = await together(
-                self._ask("describe", FigureDescription, exhibit, place, shown),
-                self._ask("critique", FigureCritique, exhibit, {**place, **self.paper}, shown),
+                self._in_words("describe", FigureDescription, exhibit, shown, images),
+                self._in_words("critique", FigureCritique, exhibit, {**shown, **self.paper}, images),
             )
             if described or criticised:
-                told = {"description": described, "critique": criticised, "seen": True}
-                return note.model_copy(update={**told, "why": self.reason(why if criticised else "failed")})
+                why = self.reason(why if criticised else "failed")
+                found = {"description": described, "critique": criticised, "seen": True, "why": why}
+                return note.model_copy(update=found)
             why = "unanswered"
         elif exhibit.picture:
             why = "blind"
         if not note.caption and not exhibit.mentions:
             return note.model_copy(update={"why": self.reason("nothing")})
-        mentions = exhibit.mentions[:MENTIONS]
-        more = len(exhibit.mentions) - len(mentions)
-        variables = {**self.paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
-        said = await self._ask("captions", CaptionCritique, exhibit, variables)
+        mentions, more = exhibit.mentions[:MENTIONS], len(exhibit.mentions[MENTIONS:])
+        shown = {**self.paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
+        said = await self._in_words("captions", CaptionCritique, exhibit, shown)
         return note.model_copy(update={"critique": said, "why": self.reason(why if said else "failed")})
 
-    async def _ask(
+    async def _in_words(
         self,
         task: str,
         like: type[R],
         exhibit: Exhibit,
-        variables: dict[str, Any],
+        shown: dict[str, Any],
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty if there is no usable one. Raises `DownError`."""
         try:
-            reply = await _ask(self.run, self.speaker, exhibit.number, task, like, variables, images)
-            return self.run.wording(reply)
+            return self.run.wording(await self._ask(exhibit.number, task, like, shown, images))
         except DownError:
             raise
         except ModelError as error:
             self.run.warn(FIGURES, f"{exhibit.note.name}: {error.message}")
             return ""
 
+    async def _ask(
+        self, number: int, task: str, like: type[R], shown: dict[str, Any], images: tuple[Image, ...]
+    ) -> R:
+        question = Question(FIGURES, number, self.speaker, ROLE, task, shown, images=images, spare=True)
+        reply = await self.run.ask(question, like)
+        self.run.result.count(FIGURES)
+        return reply.value
+
+    async def _names_colours(self) -> bool:
+        """Whether the model sees pictures: it names the colours of one that is sent like a figure.
+
+        The offline model sees nothing; with `vision: true` it is asked anyway, which shows the cost of a run.
+        """
+        config = self.run.config.models[self.speaker.model]
+        offline = config.provider == "offline"
+        if not config.sees or (offline and not config.vision):
+            return False
+        unseen = f"{config.name} is shown no figures"
+        try:
+            said = await self._ask(1, "look", Colours, {}, (Image(image_of_bands()),))
+        except DownError:
+            raise
+        except ModelError as error:
+            self.run.warn(FIGURES, f"{unseen}: {error.message}")
+            return False
+        bands = [colours_in(band) for band in (said.left, said.middle, said.right)]
+        if seen := offline or bands == [(one,) for one in COLOURS]:
+            return seen
+        self.run.warn(FIGURES, f"{unseen}: it did not name the colours of a test picture")
+        return False
+
     def reason(self, why: Why) -> str:
         return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
 
 
-async def _ask(
-    run: MamorxRun,
-    speaker: Speaker,
-    number: int,
-    task: str,
-    like: type[R],
-    variables: dict[str, Any],
-    images: tuple[Image, ...],
-) -> R:
-    """A reply, counted in the result."""
-    question = Question(FIGURES, number, speaker, ROLE, task, variables, images=images, spare=True)
-    reply = await run.ask(question, like)
-    run.result.count(FIGURES)
-    return reply.value
-
-
-def reason(run: MamorxRun, why: Why, **variables: object) -> str:
+def reason(run: MamorxRun, why: Why, *, model: str = "") -> str:
     """Why a figure was not seen or not criticised, in words."""
-    shown = {"why": why, "model": "", "count": run.settings.figures.most, **variables}
+    shown = {"why": why, "model": model, "count": run.settings.figures.most}
     return run.roles.prompts.render("partials/unseen.md.j2", shown).strip()
-
-
-async def critic_of(
-    run: MamorxRun, title: str, abstract: str, captions: Sequence[FigureNote], pictures: bool
-) -> Critic:
-    """The figure critic of a paper; its model's vision is tested if there are pictures."""
-    speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
-    paper = {"title": title, "abstract": abstract, "captions": captions}
-    return Critic(run, speaker, paper, pictures and await sees(run, speaker))
-
-
-async def sees(run: MamorxRun, speaker: Speaker) -> bool:
-    """Whether a speaker's model sees pictures: it names the colours of one that is sent like a figure.
-
-    The offline model sees nothing; with `vision: true` it is asked anyway, which shows the cost of a run.
-    """
-    config = run.config.models[speaker.model]
-    offline = config.provider == "offline"
-    if not config.sees or (offline and not config.vision):
-        return False
-    try:
-        said = await _ask(run, speaker, 1, "look", Colours, {}, (Image(image_of_bands()),))
-    except DownError:
-        raise
-    except ModelError as error:
-        run.warn(FIGURES, f"{config.name} is shown no figures: {error.message}")
-        return False
-    bands = [colours_in(band) for band in (said.left, said.middle, said.right)]
-    seen = offline or bands == [(one,) for one in COLOURS]
-    if not seen:
-        run.warn(FIGURES, f"{config.name} is shown no figures: it did not name the colours of a test picture")
-    return seen
-
-
-# The figures of a paper.
 
 
 async def critique(run: MamorxRun) -> None:
@@ -184,8 +158,6 @@ async def critique(run: MamorxRun) -> None:
     """
     paper, settings, result = run.material, run.settings.figures, run.result
     figures = paper.document.figures
-    if not settings.enabled or not figures:
-        return
     notes = [*map(note_of, figures)]
     waiting, beyond = reason(run, "asked"), reason(run, "beyond")
     result.figures = [
@@ -196,7 +168,7 @@ async def critique(run: MamorxRun) -> None:
         run.warn(FIGURES, f"{left_out} figures are left out: figures.most is {settings.most}")
     files = _files(figures)
     drawable = bool(paper.document.pages) or any(one.files for one in figures)
-    looking = asyncio.ensure_future(critic_of(run, paper.title, paper.abstract, notes, drawable))
+    critic = asyncio.ensure_future(Critic.of(run, paper.title, paper.abstract, notes, pictures=drawable))
 
     async def judge(at: int) -> None:
         try:
@@ -204,7 +176,7 @@ async def critique(run: MamorxRun) -> None:
                 exhibit = await asyncio.to_thread(_exhibit, run, at, notes[at], files[at])
                 if exhibit.problem:
                     run.warn(FIGURES, f"{exhibit.note.name}: {exhibit.problem}")
-                result.figures[at] = await (await looking).judge(exhibit)
+                result.figures[at] = await (await critic).judge(exhibit)
         except (BugError, DownError) as error:
             what = notes[at].name if isinstance(error, BugError) else "figures are not assessed"
             if (told := f"{what}: {error.message}") not in run.warned.get(FIGURES, ()):
@@ -229,7 +201,8 @@ def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
     paper, figure = run.material, run.material.document.figures[at]
     number = rf"(?i)\bfig(?:ure|\.)?s?\.?\s*{re.escape(figure.number)}(?![\d.]*\d)"
     mentions = tuple(one.text for one in paper.passages if re.search(number, one.text))
-    if not figure.files and not _stands(figure):
+    left, top, right, bottom = figure.box or (0, 0, 0, 0)
+    if not figure.files and min(right - left, bottom - top) < SMALL:  # too small to be seen on the page
         figure = figure.model_copy(update={"box": None})
     path = run.folder and run.folder / file
     try:
@@ -246,9 +219,3 @@ def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
         return Exhibit(at + 1, note, None, why, "" if why == "missing" else error.message, mentions)
     note = note.model_copy(update={"image": file if path else None})
     return Exhibit(at + 1, note, shown, "" if figure.files or figure.box else "page", "", mentions)
-
-
-def _stands(figure: Figure) -> bool:
-    """Whether its place on the page is large enough and visible."""
-    left, top, right, bottom = figure.box or (0, 0, 0, 0)
-    return min(right - left, bottom - top) >= SMALL

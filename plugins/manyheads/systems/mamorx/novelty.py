@@ -4,23 +4,16 @@ import asyncio
 import datetime as dt
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from manyheads.asking.forms import word_count
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import (
-    BudgetError,
-    BugError,
-    CorpusError,
-    EmbeddingError,
-    LiteratureError,
-    ModelError,
-    UserError,
-)
+from manyheads.base import errors
+from manyheads.base.errors import BudgetError, BugError, LiteratureError, UserError
 from manyheads.base.folders import door
 from manyheads.base.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.core import together
@@ -32,34 +25,23 @@ from manyheads.literature.local import inspirer
 from manyheads.literature.matching import Cited, Merged, names_of, same_title, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
-from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.desk import NOVELTY
+from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import NoveltyDecision, NoveltySummary, Relevance, SearchPhrase
-from manyheads.systems.mamorx.result import Bound, MamorxResult, Novelty, Related
-from manyheads.team.run import Question, Run
+from manyheads.systems.mamorx.result import Bound, NoveltyAssessment, RelatedWork
+from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)
-ROLE = "novelty"
-NAME = "Novelty"
+ROLE, NAME = "novelty", "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "open_text"))
-MOST_WORDS = 9
-"""Maximum words of a phrase: it has "less than 10" (App. A.4)."""
-
-LEAST_DATED = 5
-"""Minimum references with a year for the latest of them to date a paper."""
-PURSUED = 10
-"""Maximum papers of a phrase that an expert names."""
+MOST_WORDS = 9  # of a phrase: it has "less than 10" (App. A.4)
+LEAST_DATED = 5  # references with a year, for the latest of them to date a paper
+PURSUED = 10  # papers of a phrase that an expert names
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The assessed text.
-
-    Attributes:
-        names: the DOI and the arXiv number of the paper itself, as `matching.names_of` writes them.
-        before: its date; None if unknown.
-        bound: where that is from.
-    """
+class AssessedText:
+    """What is compared: `names` are its DOI and arXiv number as `names_of` writes them, `bound` says where its date is from."""
 
     title: str
     abstract: str
@@ -69,7 +51,7 @@ class Subject:
     bound: Bound = ""
 
 
-async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio.Event | None = None) -> None:
+async def assess(run: MamorxRun, *, searched: asyncio.Event | None = None) -> None:
     """Assess the paper of a run, and fill `run.result.novelty` step by step.
 
     Silent sources and failed answers are recorded there; the paper is then not called novel.
@@ -80,23 +62,21 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio
     Raises:
         BudgetError: the budget is spent.
     """
-    if not run.settings.novelty.enabled:
-        return
-    run.result.novelty = Novelty()
-    assessment = _Assessment(run, _subject(run), run.result.novelty, searched or asyncio.Event())
+    run.result.novelty = NoveltyAssessment()
+    assessment = _Assessment(run, _assessed(run), run.result.novelty, searched or asyncio.Event())
     try:
         await assessment.run_through()
     finally:
         assessment.searched.set()
 
 
-def _subject(run: Run[MamorxResult, MamorxConfig, Any]) -> Subject:
+def _assessed(run: MamorxRun) -> AssessedText:
     document = run.material.document
     numbers = [identify(text) for text in (*document.numbers, Path(run.material.source).stem)]
     names = frozenset(f"{one.kind}:{one.value.casefold()}" for one in numbers if one.kind in ("doi", "arxiv"))
     days = [day for one in numbers if one.kind == "arxiv" and (day := first_day(one.value))]
     before, bound = (min(days), "arxiv") if days else dated(document, dt.datetime.now(dt.UTC).date())
-    return Subject(document.title, document.abstract, document.references, names, before, bound)
+    return AssessedText(document.title, document.abstract, document.references, names, before, bound)
 
 
 def dated(document: Document, today: dt.date) -> tuple[dt.date | None, Bound]:
@@ -114,7 +94,7 @@ def dated(document: Document, today: dt.date) -> tuple[dt.date | None, Bound]:
     return (dt.date(latest + 1, 1, 1), "references") if len(years) >= LEAST_DATED else (None, "")
 
 
-async def pursue(run: Run[MamorxResult, MamorxConfig, Any], novelty: Novelty, phrase: str) -> list[Related]:
+async def pursue(run: MamorxRun, novelty: NoveltyAssessment, phrase: str) -> list[RelatedWork]:
     """The papers that one more phrase finds, each compared: an expert adds it to the assessment (§3.1).
 
     Raises:
@@ -122,28 +102,24 @@ async def pursue(run: Run[MamorxResult, MamorxConfig, Any], novelty: Novelty, ph
     """
     phrase = " ".join(phrase.split())
     if phrase not in novelty.phrases:
-        await _Assessment(run, _subject(run), novelty, nested=True).go_on(phrase)
+        await _Assessment(run, _assessed(run), novelty, nested=True).go_on(phrase)
     number = novelty.phrases.index(phrase) + 1
     return [one for one in novelty.related if number in one.phrases]
 
 
-async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Novelty:
-    """Assess a title and an abstract alone, with unknown references and date.
-
-    Raises:
-        BudgetError: the budget is spent.
-    """
-    novelty = Novelty()
-    await _Assessment(run, Subject(title, abstract), novelty).run_through()
+async def assess_text(run: MamorxRun, title: str, abstract: str) -> NoveltyAssessment:
+    """Assess a title and an abstract alone, with unknown references and date; raises `BudgetError` if it is spent."""
+    novelty = NoveltyAssessment()
+    await _Assessment(run, AssessedText(title, abstract), novelty).run_through()
     return novelty
 
 
-def cite(run: Run[MamorxResult, Any, Any]) -> None:
+def cite(run: MamorxRun) -> None:
     """Keep the related papers as evidence, each with the phrases that found it.
 
     Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
-    novelty = run.result.novelty or Novelty()
+    novelty = run.result.novelty or NoveltyAssessment()
     for one in (each for each in novelty.related if not each.evidence):
         for number in one.phrases:
             query = novelty.phrases[number - 1] if number else run.result.title
@@ -161,17 +137,11 @@ def first_day(number: str) -> dt.date | None:
 class _Assessment:
     """One assessment in progress; results go into `novelty` at once."""
 
-    run: Run[Any, Any, Any]
-    subject: Subject
-    novelty: Novelty
+    run: MamorxRun
+    subject: AssessedText
+    novelty: NoveltyAssessment
     searched: asyncio.Event = field(default_factory=asyncio.Event)
-    nested: bool = False
-    """Whether an expert has asked for it, by a tool call."""
-
-    @property
-    def config(self) -> NoveltySearchConfig:
-        settings = self.run.settings
-        return settings.novelty if isinstance(settings, MamorxConfig) else NoveltySearchConfig()
+    nested: bool = False  # an expert has asked for it, by a tool call
 
     async def run_through(self) -> None:
         novelty, run = self.novelty, self.run
@@ -211,9 +181,7 @@ class _Assessment:
             if line not in before.missing:
                 self.run.warn(NOVELTY, f"novelty: {line}")
 
-    # Related papers.
-
-    async def _search(self) -> list[Related]:
+    async def _search(self) -> list[RelatedWork]:
         """The papers to compare with; each phrase is looked up while the model names the next one."""
         window = self._window()
         if not self.novelty.bound:
@@ -221,7 +189,7 @@ class _Assessment:
             self.run.warn(NOVELTY, f"novelty: {line}")
         searches = [asyncio.ensure_future(self._in_corpus(window))]
         try:
-            for number in range(1, self.config.phrases + 1):
+            for number in range(1, self.run.settings.novelty.phrases + 1):
                 if phrase := await self._phrase(number):
                     self.novelty.phrases.append(phrase)
                     place = len(self.novelty.phrases)
@@ -231,7 +199,7 @@ class _Assessment:
                 search.cancel()
             await asyncio.gather(*searches, return_exceptions=True)
             raise
-        return await self._related(await together(*searches), 0, self.config.papers)
+        return await self._related(await together(*searches), 0, self.run.settings.novelty.papers)
 
     def _window(self) -> Window:
         """Only papers before the paper's date, unless the config names a date or `any`; noted in the result."""
@@ -252,13 +220,13 @@ class _Assessment:
         def check(reply: SearchPhrase) -> str | None:
             words = _telling(reply.phrase)
             narrower = "narrower" if any(words >= _telling(phrase) for phrase in former) else ""
-            fault = fault_of(reply.phrase) or narrower
-            return self._invalid(fault, words=word_count(reply.phrase), most=MOST_WORDS) if fault else None
+            if not (fault := fault_of(reply.phrase) or narrower):
+                return None
+            return self._words("invalid", fault=fault, words=word_count(reply.phrase), most=MOST_WORDS)
 
-        variables = {"number": number, "phrases": self.config.phrases, "former": former}
-        reply = await self._ask(
-            "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
-        )
+        phrases, abstract = self.run.settings.novelty.phrases, self.subject.abstract
+        shown = {"number": number, "phrases": phrases, "former": former, "abstract": abstract}
+        reply = await self._ask("phrase", number, SearchPhrase, check, **shown)
         if isinstance(reply, UserError):
             self._miss(f"search phrase {number} has no valid answer: {reply.message}")
             return None
@@ -268,7 +236,9 @@ class _Assessment:
         assert self.run.library is not None
         try:
             with door(self.run.folder):
-                found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
+                found = await self.run.library.search(
+                    phrase, self.run.settings.novelty.papers, parts=PARTS, window=window
+                )
         except (LiteratureError, BugError) as error:
             self._miss(f"“{phrase}” could not be looked up: {error.message}")
             return ()
@@ -288,10 +258,12 @@ class _Assessment:
             return ()
         subject, outcome, reason, papers = self.subject, "failed", "", list[Paper]()
         try:
-            found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
+            found = await asker.retrieve(
+                f"{subject.title}\n\n{subject.abstract}", self.run.settings.novelty.papers
+            )
             papers = [one.paper for one in found.papers if window.holds(one.paper)]
             outcome = "found" if papers else "empty"
-        except (CorpusError, EmbeddingError) as error:
+        except (errors.CorpusError, errors.EmbeddingError) as error:
             reason = error.message
             self._miss(f"the corpus could not be searched: {reason}")
         library.note(
@@ -303,13 +275,13 @@ class _Assessment:
         )  # fmt: skip
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
-    async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[Related]:
+    async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[RelatedWork]:
         """The best of each phrase in turn, up to the maximum; dropped papers do not count.
 
         Args:
             first: the number of the first phrase; 0 for title and abstract.
         """
-        merged, chosen = Merged(), list[Related]()
+        merged, chosen = Merged(), list[RelatedWork]()
         known_by_id = {one.paper: one for one in self.novelty.related}
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
@@ -329,16 +301,15 @@ class _Assessment:
                 else "" if paper.abstract.strip() else "no abstract"
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
-            one = Related(
+            one = RelatedWork(
                 name=name, paper=paper.id, phrases=phrases,
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
                 abstract=paper.abstract, open_text=paper.open_text or "", dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
             self.novelty.related.append(one)
             if one.speaks:
-                self.run.warn(
-                    NOVELTY, f"the abstract of {name}, “{one.title}”, addresses a reviewer or a model"
-                )
+                line = f"the abstract of {name}, “{one.title}”, addresses a reviewer or a model"
+                self.run.warn(NOVELTY, line)
             if not dropped:
                 chosen.append(one)
         return chosen
@@ -363,9 +334,7 @@ class _Assessment:
             return set()
         return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}
 
-    # Decisions.
-
-    async def _decide(self, number: int, one: Related) -> None:
+    async def _decide(self, number: int, one: RelatedWork) -> None:
         """Whether a paper is relevant, and if so, whether the subject is novel compared with it."""
         shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
@@ -375,29 +344,25 @@ class _Assessment:
         if one.relevant:
             decision = await self._ask("compare", number, NoveltyDecision, None, **shown)
             if isinstance(decision, UserError):
-                return self._miss(
-                    f"the comparison with “{one.title}” has no valid answer: {decision.message}"
-                )
+                line = f"the comparison with “{one.title}” has no valid answer"
+                return self._miss(f"{line}: {decision.message}")
             one.novel, one.why = decision.decision == "NOVEL", decision.justification
         return None
 
     def _settle(self) -> None:
         """The verdict, by rule: one paper that makes it not novel decides; a gap is no proof of novelty."""
         novelty = self.novelty
-        novelty.conflicts = [one.title for one in novelty.related if one.novel is False]
+        conflicts = [one for one in novelty.related if one.novel is False]
+        novelty.conflicts = [one.title for one in conflicts]
         read = sum(one.relevant is not None for one in novelty.related)
-        if novelty.conflicts:
-            novelty.verdict = "NOT NOVEL"
-        elif read and not novelty.missing:
-            novelty.verdict = "NOVEL"
-        else:
+        if not conflicts and (novelty.missing or not read):
             novelty.verdict = "not assessed"
             novelty.reason = self._reason("silent" if novelty.missing else "nothing")
             return
-        decisions = [one for one in novelty.related if one.novel is not None]
-        told = [one for one in decisions if not one.novel] or decisions
-        fault = "" if told else "distant"
-        novelty.reason = self._reason(fault, decisions=told, count=read, verdict=novelty.verdict)
+        novelty.verdict = "NOT NOVEL" if conflicts else "NOVEL"
+        decisions = conflicts or [one for one in novelty.related if one.novel]
+        fault = "" if decisions else "distant"
+        novelty.reason = self._reason(fault, decisions=decisions, count=read, verdict=novelty.verdict)
 
     async def _sum_up(self) -> None:
         """The summary of the decisions in the model's words, instead of the rule's."""
@@ -408,22 +373,17 @@ class _Assessment:
 
         def check(reply: NoveltySummary) -> str | None:
             if not reply.summary.lstrip("*_“\"' ").upper().startswith(novelty.verdict):
-                return self._invalid("verdict", verdict=novelty.verdict)
+                return self._words("invalid", fault="verdict", verdict=novelty.verdict)
             left_out = [title for title in novelty.conflicts if fold(title) not in fold(reply.summary)]
-            return self._invalid("titles", titles=left_out) if left_out else None
+            return self._words("invalid", fault="titles", titles=left_out) if left_out else None
 
-        reply = await self._ask(
-            "summary", 1, NoveltySummary, check, verdict=novelty.verdict, decisions=decisions
-        )
+        shown = {"verdict": novelty.verdict, "decisions": decisions}
+        reply = await self._ask("summary", 1, NoveltySummary, check, **shown)
         if isinstance(reply, UserError):
-            self.run.warn(
-                NOVELTY,
-                f"novelty: the model gave no summary; the rule's summary of the decisions is used: {reply.message}",
-            )
+            line = "the model gave no summary; the rule's summary of the decisions is used"
+            self.run.warn(NOVELTY, f"novelty: {line}: {reply.message}")
         else:
             novelty.reason = reply.summary
-
-    # Shared by search and comparison.
 
     async def _ask(
         self,
@@ -434,34 +394,31 @@ class _Assessment:
         **variables: object,
     ) -> R | UserError:
         """One answer, or its failure, which must not stop the others."""
-        run, area = self.run, getattr(self.run.settings, "area", None)
-        speaker = run.speaker(ROLE, NAME, **({"area": area} if area else {}))
+        run = self.run
+        speaker = run.speaker(ROLE, NAME, area=run.settings.area)
         given = {"title": self.subject.title, **variables}
+        question = Question(
+            NOVELTY, turn, speaker, ROLE, task, given, nested=self.nested, check=check, spare=True
+        )
         try:
             with door(run.folder):
-                kind = run.reply_type(ROLE, task, like)
-                question = Question(
-                    NOVELTY, turn, speaker, ROLE, task, given, nested=self.nested, check=check, spare=True
-                )
-                reply = await run.ask(question, kind)
-        except (ModelError, BugError) as error:
+                reply = await run.ask(question, like)
+        except (errors.ModelError, BugError) as error:
             return error
-        if isinstance(run.result, MamorxResult):
-            run.result.count(NOVELTY)
+        run.result.count(NOVELTY)
         return reply.value
 
     def _miss(self, line: str) -> None:
         """Record a failure; sorted, since questions run concurrently, so that equal runs give equal results."""
         self.novelty.missing = sorted({*self.novelty.missing, line})
 
-    def _invalid(self, fault: str, **details: object) -> str:
-        return self._words("invalid", {"fault": fault, **details})
-
     def _reason(self, fault: str, **details: object) -> str:
-        return self._words("reason", {"fault": fault, "verdict": "", "decisions": (), "count": 0, **details})
+        return self._words(
+            "reason", **{"fault": fault, "verdict": "", "decisions": (), "count": 0, **details}
+        )
 
-    def _words(self, name: str, variables: Mapping[str, object]) -> str:
-        return self.run.roles.prompts.render(f"novelty/{name}.md.j2", variables).strip()
+    def _words(self, file: str, **variables: object) -> str:
+        return self.run.roles.prompts.render(f"novelty/{file}.md.j2", variables).strip()
 
 
 def fault_of(phrase: str) -> Literal["", "wordless", "long"]:

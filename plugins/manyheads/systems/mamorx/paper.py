@@ -12,15 +12,8 @@ from manyheads.base.papers import fold
 from manyheads.config import RunConfig
 from manyheads.core.texts import LINE, count, read_subject
 from manyheads.corpus.phrases import stems
-from manyheads.corpus.retrieval import okapi
-from manyheads.documents import (
-    Document,
-    Figure,
-    Reference,
-    Section,
-    Table,
-    read_apart,
-)
+from manyheads.corpus.words import okapi
+from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
 from manyheads.team.run import Run
@@ -28,15 +21,13 @@ from manyheads.team.run import Run
 F = TypeVar("F", Figure, Table)
 ABSTRACT = "Abstract"
 ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
-PASSAGE = 90
-"""Maximum words of a passage in search results, if a sentence ends before that."""
-PREFIX = 40
-"""Letters of a passage used to find its place again."""
+PASSAGE = 90  # words of a passage in search results, if a sentence ends before that
+PREFIX = 40  # letters of a passage used to find its place again
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
 
 
 @dataclass(frozen=True)
-class Passage:
+class FoundPassage:
     """Some sentences of the paper, word for word."""
 
     text: str
@@ -97,33 +88,23 @@ class Manuscript:
     def anchor(self) -> Anchor:
         """Its description in a result."""
         document = self.document
+        hidden = [
+            HiddenText(
+                text=one.text,
+                page=one.page or None,
+                why=one.why,
+                figure=one.figure and f"Figure {one.figure}",
+            )
+            for one in document.hidden
+        ]
+        speech = [
+            HiddenText(text=one.text, page=one.page, why=one.why, shown=True) for one in document.speech
+        ]
         return Anchor(
-            source=self.source,
-            title=self.title,
-            sha256=self.sha256,
-            words=self.words,
-            pages=document.pages,
-            year=document.year,
-            sections=[*map(section_name, document.sections)],
-            faults=[*document.faults],
-            hidden=[
-                *(
-                    HiddenText(
-                        text=one.text,
-                        page=one.page or None,
-                        why=one.why,
-                        figure=one.figure and f"Figure {one.figure}",
-                    )
-                    for one in document.hidden
-                ),
-                *(
-                    HiddenText(text=one.text, page=one.page, why=one.why, shown=True)
-                    for one in document.speech
-                ),
-            ],
-        )
-
-    # Its parts, by the names that agents use.
+            source=self.source, title=self.title, sha256=self.sha256, words=self.words, pages=document.pages,
+            year=document.year, sections=[*map(section_name, document.sections)], faults=[*document.faults],
+            hidden=[*hidden, *speech],
+        )  # fmt: skip
 
     @cached_property
     def chapters(self) -> list[Chapter]:
@@ -136,26 +117,20 @@ class Manuscript:
         return [*abstract, *sections]
 
     @cached_property
-    def whole(self) -> list[Chapter]:
+    def all_chapters(self) -> list[Chapter]:
         """The same, then each figure's caption, each table and the list of references: everything a prompt can show."""
         document, works = self.document, self.references
         figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
+        rows = ("\n".join([one.caption, *map(" | ".join, one.rows)]) for one in document.tables)
         tables = [
-            Chapter(
-                f"Table {one.number}", "\n".join([one.caption, *map(" | ".join, one.rows)]), _page(one.page)
-            )
-            for one in document.tables
+            Chapter(f"Table {one.number}", text, _page(one.page))
+            for one, text in zip(document.tables, rows, strict=True)
         ]
         listed = [
             one.text if one.text.startswith(name) else f"{name} {one.text}" for name, one in works.items()
         ]
-        names = [*works][:1] + [*works][1:][-1:]
-        return [
-            *self.chapters,
-            *figures,
-            *tables,
-            *([Chapter("–".join(names), "\n".join(listed))] if listed else []),
-        ]
+        ends = "–".join(dict.fromkeys(([*works] or [""])[at] for at in (0, -1)))
+        return [*self.chapters, *figures, *tables, *[Chapter(ends, "\n".join(listed))] * bool(listed)]
 
     def chapter(self, name: str) -> Chapter | None:
         """A section with its subsections, by number, title or both, such as `4.2` or `Section 4.2 Results`."""
@@ -164,9 +139,8 @@ class Manuscript:
         sections = self.document.sections
         wanted = re.sub(r"(?i)^\s*(section|sec\.?|appendix|§)\s*", "", name).strip()
         number = re.match(r"([A-Z]|\d+)(\.\d+)*(?=\W|$)", wanted)
-        found = next(
-            (one for one in sections if fold(wanted) in (fold(section_name(one)), fold(one.title))), None
-        )
+        named = (one for one in sections if fold(wanted) in (fold(section_name(one)), fold(one.title)))
+        found = next(named, None)
         if not found and number:
             found = next((one for one in sections if one.number == number[0]), None)
         if not found and number and any(one.number.startswith(f"{number[0]}.") for one in sections):
@@ -207,21 +181,19 @@ class Manuscript:
                 return key
         return None
 
-    # Search.
-
     @cached_property
-    def passages(self) -> list[Passage]:
+    def passages(self) -> list[FoundPassage]:
         """The whole text in passages of a few sentences."""
-        found = list[Passage]()
+        found = list[FoundPassage]()
         for chapter in self.chapters:
             end = 0
             for text in (part for paragraph in chapter.text.splitlines() for part in _cut(paragraph)):
                 start = max(end, chapter.text.find(text[:PREFIX], end))
                 end = min(start + len(text), len(chapter.text))
-                found.append(Passage(text, chapter.name, chapter.pages_of(start, end - 1)))
+                found.append(FoundPassage(text, chapter.name, chapter.pages_of(start, end - 1)))
         return found
 
-    def search(self, words: str, limit: int) -> list[Passage]:
+    def search(self, words: str, limit: int) -> list[FoundPassage]:
         """Passages with some of the words, best first (BM25)."""
         return [self.passages[at] for at in ranked([one.text for one in self.passages], words, limit)]
 
@@ -272,9 +244,6 @@ def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
     scores = index.get_scores(asked)
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
     return [at for at in best if scores[at] > 0]
-
-
-# Reading it.
 
 
 def read_paper(config: RunConfig) -> Manuscript | None:

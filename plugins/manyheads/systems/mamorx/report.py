@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -17,22 +17,24 @@ from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import Exchanges, Message, Speaker
 from manyheads.report.record import Record, count
-from manyheads.systems.mamorx.result import Claim, Entry, MamorxResult, Novelty, PaperReview, Related, Source
+from manyheads.systems.mamorx.result import (
+    Claim,
+    MamorxResult,
+    NoveltyAssessment,
+    PaperReview,
+    PointSource,
+    RelatedWork,
+    ReviewEntry,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-WIDTH = 1100
-"""Width of a page in pixels: ten-point letters are legible."""
-QUALITY = 62
-"""JPEG quality of a page."""
-LARGEST = 12_000_000
-"""Maximum bytes of all pictures of a report."""
+WIDTH = 1100  # of a page in pixels: ten-point letters are legible
+QUALITY = 62  # of a page as JPEG
+LARGEST = 12_000_000  # bytes of all pictures of a report
 IN_PAGES = ("passage", "table")
 """Kinds of sources shown on a page; a figure has its own picture, a reference its line."""
-
-
-# In words.
 
 
 def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
@@ -56,7 +58,7 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
         yield "Points", with_sources if result.names_sources else str(len(points))
 
 
-def conflicts(novelty: Novelty) -> str:
+def conflicts(novelty: NoveltyAssessment) -> str:
     """The number of papers in conflict, after the verdict."""
     return f", {count(len(novelty.conflicts), 'paper')} in conflict" if novelty.conflicts else ""
 
@@ -96,9 +98,6 @@ def scores(result: MamorxResult) -> Mapping[str, Figure]:
     return {entry.title: Figure(mean=value) for entry, value in scored}
 
 
-# The report.
-
-
 def report(record: Record) -> View:
     """The report of a run."""
     people = tuple(person.name for person in record.result.result.team)
@@ -107,11 +106,7 @@ def report(record: Record) -> View:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line of a quote on a page, in percent of its width and height.
-
-    Attributes:
-        anchor: the quote's id in the report, on its first line only.
-    """
+    """A line of a quote on a page, in percent of its width and height; `anchor` is the quote's id in the report."""
 
     claim: int
     anchor: str
@@ -120,13 +115,6 @@ class Mark:
     top: float
     width: float
     height: float
-
-    def within(self, across: float, down: float) -> "Mark":
-        """A mark in the units of the page."""
-        x, y = 100 / across, 100 / down
-        return replace(
-            self, left=self.left * x, top=self.top * y, width=self.width * x, height=self.height * y
-        )
 
 
 @dataclass(frozen=True)
@@ -139,7 +127,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageSheet:
     """A page of the paper, with its highlighted quotes."""
 
     page: int
@@ -163,7 +151,7 @@ class ReviewPage(Page):
     def grounded(self) -> int:
         return sum(claim.grounded for claim in self.review.claims)
 
-    def points(self, entry: Entry, *, grounded: bool) -> list[Claim]:
+    def points(self, entry: ReviewEntry, *, grounded: bool) -> list[Claim]:
         """The verified claims of an entry, or the unverified ones."""
         claims = [claim for claim in self.review.claims if claim.number in entry.claims]
         return [claim for claim in claims if (claim.grounded or not self.result.names_sources) == grounded]
@@ -173,32 +161,30 @@ class ReviewPage(Page):
         return states(self.result)
 
     @cached_property
-    def compared(self) -> list[Related]:
+    def related(self) -> list[RelatedWork]:
+        return self.result.novelty.related if self.result.novelty else []
+
+    @cached_property
+    def compared(self) -> list[RelatedWork]:
         """The papers selected for comparison, those in conflict first."""
-        related = self.result.novelty.related if self.result.novelty else []
-        left = [paper for paper in related if not paper.dropped and paper.relevant is not False]
+        left = [paper for paper in self.related if not paper.dropped and paper.relevant is not False]
         return sorted(left, key=lambda paper: (paper.novel is not False, paper.novel is None))
 
     @cached_property
-    def passed_over(self) -> list[Related]:
+    def passed_over(self) -> list[RelatedWork]:
         """The other papers that were found."""
-        related = self.result.novelty.related if self.result.novelty else []
-        return [paper for paper in related if paper not in self.compared]
+        return [paper for paper in self.related if paper not in self.compared]
 
     @cached_property
     def links(self) -> dict[tuple[str, str], str]:
         """The ids of figures, references and papers in the report, by kind and name."""
-        novelty = self.result.novelty
-        named = {
-            "figure": [note.name for note in self.result.figures],
-            "reference": [work.name for work in self.result.references],
-            "paper": [paper.name for paper in novelty.related] if novelty else [],
-        }
+        result = self.result
+        parts = {"figure": result.figures, "reference": result.references, "paper": self.related}
         return {
-            (kind, name): f"{kind}-{n}" for kind, names in named.items() for n, name in enumerate(names, 1)
+            (kind, one.name): f"{kind}-{n}" for kind, each in parts.items() for n, one in enumerate(each, 1)
         }
 
-    def link(self, claim: Claim, source: Source) -> str:
+    def link(self, claim: Claim, source: PointSource) -> str:
         """The id of a source's target; empty if there is none."""
         if source.state == "absent":
             return ""
@@ -221,18 +207,14 @@ class ReviewPage(Page):
         speakers = [
             Speaker(name, monogram(name), hues.get(name.casefold(), 80)) for name in dict.fromkeys(names)
         ]
+        kinds = {"delegate": "task for", "ask": "question to"}
         messages = [
             Message(
-                one.expert,
-                f"{one.number}. {one.text}",
-                f"{'task for' if one.kind == 'delegate' else 'question to'} {one.expert}",
-                bool(one.answer),
+                one.expert, f"{one.number}. {one.text}", f"{kinds[one.kind]} {one.expert}", bool(one.answer)
             )
             for one in asked
         ]
         return Exchanges(speakers, messages)
-
-    # Pictures.
 
     @cached_property
     def file(self) -> Path | None:
@@ -253,34 +235,32 @@ class ReviewPage(Page):
         return sorted({s.page for s in sources if s.page and s.state != "absent" and s.kind in IN_PAGES})
 
     @cached_property
-    def sheets(self) -> list[Sheet]:
+    def sheets(self) -> list[PageSheet]:
         """The pages of the claims' sources, as many as fit into the report with the figures."""
-        sheets, room = list[Sheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
+        sheets, room = list[PageSheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
         for page in self.pages if self.file else ():
             assert self.file
             try:
                 picture = _picture(drawn(self.file, page, width=WIDTH, margin=0), "JPEG")
-                size, marks = page_size(self.file, page), self._marks(self.file, page)
+                marks = self._marks(self.file, page)
             except DocumentError:
                 continue
             room -= len(picture.address)
             if room < 0:
                 break
-            sheets.append(Sheet(page, picture, [mark.within(*size) for mark in marks]))
+            sheets.append(PageSheet(page, picture, marks))
         return sheets
 
     def _marks(self, path: Path, page: int) -> list[Mark]:
-        """The quotes of a page, in points."""
-        marks = list[Mark]()
+        """The quotes of a page."""
+        marks, (across, down) = list[Mark](), page_size(path, page)
         for claim in self.review.claims:
             for source in claim.sources:
                 if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
-                    lines = places(path, page, source.found or source.quote)
+                    anchor, lines = _anchor(claim, source), places(path, page, source.found or source.quote)
                     for place, (left, top, right, bottom) in enumerate(lines):
-                        anchor = _anchor(claim, source)
-                        marks.append(
-                            Mark(claim.number, anchor, place == 0, left, top, right - left, bottom - top)
-                        )
+                        box = left / across, top / down, (right - left) / across, (bottom - top) / down
+                        marks.append(Mark(claim.number, anchor, place == 0, *(100 * each for each in box)))
         return marks
 
     @cached_property
@@ -296,7 +276,7 @@ class ReviewPage(Page):
         return pictures
 
 
-def _anchor(claim: Claim, source: Source) -> str:
+def _anchor(claim: Claim, source: PointSource) -> str:
     place = next(n for n, each in enumerate(claim.sources, 1) if each is source)
     return f"quote-{claim.number}-{place}"
 

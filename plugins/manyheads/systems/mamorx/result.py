@@ -15,7 +15,7 @@ Bound: TypeAlias = Literal["", "config", "corpus", "arxiv", "printed", "file", "
 on which its file was made, the latest year among its references."""
 
 
-class Source(Part):
+class PointSource(Part):
     """A source of a claim, and whether it exists."""
 
     kind: SourceKind
@@ -42,7 +42,7 @@ class Claim(Part):
     field: str
     """Its field of the form."""
     text: str
-    sources: list[Source] = []
+    sources: list[PointSource] = []
 
     @property
     def grounded(self) -> bool:
@@ -50,7 +50,7 @@ class Claim(Part):
         return bool(self.sources) and all(each.state != "absent" for each in self.sources)
 
 
-class Entry(Part):
+class ReviewEntry(Part):
     """The content of one field of the form: a text, a number, a truth value, or a list of claims."""
 
     name: str
@@ -61,7 +61,7 @@ class Entry(Part):
     claims: list[int] = []
     """Numbers of its claims, in order."""
     scale: tuple[int, int] | None = None
-    quotes: list[Source] = []
+    quotes: list[PointSource] = []
     """Quotes of a text, and whether the paper has them."""
 
     @property
@@ -84,7 +84,7 @@ class PaperReview(Part):
     form: str
     title: str
     """Of the form."""
-    entries: list[Entry] = []
+    entries: list[ReviewEntry] = []
     claims: list[Claim] = []
     text: str = ""
     """The whole review in Markdown; claims without an existing source are listed separately."""
@@ -96,12 +96,12 @@ class PaperReview(Part):
         return {each.name: value for each, value in self.scored}
 
     @property
-    def scored(self) -> list[tuple[Entry, int]]:
+    def scored(self) -> list[tuple[ReviewEntry, int]]:
         """The fields with a scale, each with its number."""
         return [(each, each.value) for each in self.entries if each.scale and isinstance(each.value, int)]
 
     @property
-    def misquoted(self) -> list[Source]:
+    def misquoted(self) -> list[PointSource]:
         """Quotes of its texts that the paper does not have."""
         return [quote for each in self.entries for quote in each.quotes if quote.state == "absent"]
 
@@ -149,7 +149,7 @@ class Work(Part):
     """What that text says nearest to the paper under review."""
 
 
-class Related(Work):
+class RelatedWork(Work):
     """A related paper and the decision about it (MAMORX, §3.1, App. A.4)."""
 
     evidence: str = ""
@@ -166,7 +166,7 @@ class Related(Work):
     why: str = ""
 
 
-class Novelty(Part):
+class NoveltyAssessment(Part):
     """The assessment of novelty (MAMORX, §3.1, App. A.4)."""
 
     verdict: Literal["NOVEL", "NOT NOVEL", "not assessed"] = "not assessed"
@@ -174,7 +174,7 @@ class Novelty(Part):
     """The summary; without an assessment the reason, whose details are in `missing`."""
     phrases: list[str] = []
     """From the closest to the broadest."""
-    related: list[Related] = []
+    related: list[RelatedWork] = []
     conflicts: list[str] = []
     """Titles of the papers that make it not novel."""
     before: str = ""
@@ -218,7 +218,7 @@ class CitedWork(Work):
     evidence: str | None = None
 
 
-class Step(Part):
+class PlannedStep(Part):
     """A step of the leader's plan."""
 
     expert: str
@@ -248,9 +248,9 @@ class MamorxResult(Part):
     paper: Anchor | None = None
     team: list[Person] = []
     figures: list[FigureNote] = []
-    novelty: Novelty | None = None
+    novelty: NoveltyAssessment | None = None
     references: list[CitedWork] = []
-    plan: list[Step] = []
+    plan: list[PlannedStep] = []
     exchanges: list[Exchange] = []
     review: PaperReview | None = None
     partial: str = ""

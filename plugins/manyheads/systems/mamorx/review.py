@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -14,15 +14,12 @@ from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig, Strict
 from manyheads.systems.mamorx.replies import Point, Support, WrittenReview
-from manyheads.systems.mamorx.result import Claim, Entry, PaperReview, Source, SourceKind
+from manyheads.systems.mamorx.result import Claim, PaperReview, PointSource, ReviewEntry, SourceKind
 
 FORMS, ENDING = "review_leader/forms/", ".yaml"
-TAKEN = frozenset(("thought", "doubts"))
-"""Names reserved for fields that a model may fill in before the form's own."""
+TAKEN = frozenset(("thought", "doubts"))  # fields that a model may fill in before the form's own
 Kind: TypeAlias = Literal["text", "points", "flag", "score", "choice"]
-
-
-KINDS: tuple[Kind, ...] = ("text", "points", "flag", "score", "choice")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class FormField(Strict):
@@ -70,11 +67,7 @@ class FormField(Strict):
         return (min(self.score), max(self.score)) if self.score else None
 
     def type(self, *, sources: bool) -> Any:
-        """The type of its value in a reply.
-
-        Args:
-            sources: whether each point names its sources.
-        """
+        """The type of its value in a reply; `sources`: whether each point names its sources."""
         line = Field(description=self.about)
         match self.kind:
             case "text":
@@ -108,9 +101,8 @@ class ReviewForm(Strict):
     def _names(cls, fields: dict[str, FormField]) -> dict[str, FormField]:
         for name in fields:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in TAKEN or hasattr(WrittenReview, name):
-                raise ValueError(
-                    f"{name!r} is not a valid field name: use lower-case letters, and not {', '.join(TAKEN)}"
-                )
+                rule = f"use lower-case letters, and not {', '.join(TAKEN)}"
+                raise ValueError(f"{name!r} is not a valid field name: {rule}")
         return fields
 
     def reply(
@@ -136,14 +128,11 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
     if form := prompts.words(f"{FORMS}{name}{ENDING}", ReviewForm):
         return form
     names = [each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS)]
+    own = f"choose one of these, or write prompts/{FORMS}{name}{ENDING} in your own folder (--path)"
     raise ConfigError(
         f"no such review form {name!r}",
         tried=f"forms: {', '.join(names)}",
-        hint=did_you_mean(
-            name,
-            names,
-            f"choose one of these, or write prompts/{FORMS}{name}{ENDING} in your own folder (--path)",
-        ),
+        hint=did_you_mean(name, names, own),
     )
 
 
@@ -171,13 +160,12 @@ SOURCE_KINDS: dict[SourceKind, re.Pattern[str]] = {
 }
 """The kind of a source by its name; any other name is a passage."""
 QUOTE = re.compile(r"“([^“”]+)”|«([^«»]+)»|\"([^\"\n]+)\"")
-LEAST_QUOTED = 4
-"""Minimum words in quotation marks for a quote; fewer are a term."""
+LEAST_QUOTED = 4  # words in quotation marks; fewer are a term
 
 
-def source_of(support: Support) -> Source:
+def source_of(support: Support) -> PointSource:
     """A source of a point, before it is looked up."""
-    source = Source(kind="passage", name=" ".join(support.where.split()), quote=support.quote.strip())
+    source = PointSource(kind="passage", name=" ".join(support.where.split()), quote=support.quote.strip())
     for kind, name in SOURCE_KINDS.items():
         if name.match(source.name):
             return source.model_copy(update={"kind": kind})
@@ -186,12 +174,10 @@ def source_of(support: Support) -> Source:
 
 def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperReview:
     """The entries of a form from a reply, and its points as claims, numbered over all fields."""
-    entries, claims = list[Entry](), list[Claim]()
+    entries, claims = list[ReviewEntry](), list[Claim]()
     for key, field in form.fields.items():
-        value, entry = (
-            getattr(reply, key),
-            Entry(name=key, title=field.title, kind=field.kind, scale=field.scale),
-        )
+        value = getattr(reply, key)
+        entry = ReviewEntry(name=key, title=field.title, kind=field.kind, scale=field.scale)
         if field.kind == "points":
             for point in cast(Sequence[Point | str], value):
                 text = point if isinstance(point, str) else point.text
@@ -203,34 +189,27 @@ def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperRevie
         if field.kind == "text":
             quoted = ("".join(groups).strip() for groups in QUOTE.findall(value))
             long = (quote for quote in quoted if len(quote.split()) >= LEAST_QUOTED)
-            entry.quotes = [Source(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)]
+            entry.quotes = [
+                PointSource(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)
+            ]
         entries.append(entry)
     return PaperReview(form=name, title=form.title, entries=entries, claims=claims)
 
 
-# The text.
-
-
 def markdown(review: PaperReview, form: ReviewForm, *, apart: bool) -> str:
-    """The whole review.
-
-    Args:
-        apart: whether points without an existing source are listed separately.
-    """
+    """The whole review; `apart`: whether points without an existing source are listed separately."""
     return "\n\n".join(_blocks(review, form, apart)).strip()
 
 
 def _blocks(review: PaperReview, form: ReviewForm, apart: bool) -> Iterator[str]:
-    claims = {claim.number: claim for claim in review.claims}
     for entry in review.entries:
-        field, kept = (
+        field, claims = (
             form.fields.get(entry.name),
-            [claims[number] for number in entry.claims if number in claims],
+            [one for one in review.claims if one.number in entry.claims],
         )
-        shown = [claim for claim in kept if claim.grounded or not apart]
-        if shown:
+        if listed := [_line(claim.text, claim) for claim in claims if claim.grounded or not apart]:
             yield f"## {entry.title}"
-            yield "\n".join(f"- {_flat(claim.text)}{_places(claim)}" for claim in shown)
+            yield "\n".join(listed)
         elif isinstance(entry.value, str) and (field is None or field.kind == "text"):
             yield f"## {entry.title}"
             yield entry.value.strip()
@@ -240,18 +219,16 @@ def _blocks(review: PaperReview, form: ReviewForm, apart: bool) -> Iterator[str]
     if astray := [claim for claim in review.claims if apart and not claim.grounded]:
         yield "## Not verified"
         yield "These points name no source that was found in the paper. Do not take them as facts."
-        yield "\n".join(f"- {_flat(claim.text)}" for claim in astray)
+        yield "\n".join(_line(claim.text) for claim in astray)
     if apart and review.misquoted:
         yield "## Quotes that were not found"
         yield "The texts above quote these words, but they were not found in the paper."
-        yield "\n".join(f"- “{_flat(quote.quote)}”" for quote in review.misquoted)
+        yield "\n".join(_line(f"“{quote.quote}”") for quote in review.misquoted)
 
 
-def _places(claim: Claim) -> str:
-    names = (f"{source.name}, p. {source.page}" if source.page else source.name for source in claim.sources)
-    listed = "; ".join(dict.fromkeys(names))
-    return f" ({listed})" if listed else ""
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def _line(text: str, claim: Claim | None = None) -> str:
+    """A point of a list, with the places of its sources."""
+    sources = claim.sources if claim else ()
+    places = [f"{one.name}, p. {one.page}" if one.page else one.name for one in sources]
+    listed = "; ".join(dict.fromkeys(places))
+    return f"- {' '.join(text.split())}{f' ({listed})' if listed else ''}"

@@ -14,7 +14,7 @@ from manyheads.documents import PictureError, picture_in
 from manyheads.documents.figures import LABEL
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
-from manyheads.systems.mamorx.figures import Exhibit, critic_of
+from manyheads.systems.mamorx.figures import Critic, Exhibit
 from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun, read_paper
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
@@ -47,13 +47,13 @@ async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
     note = FigureNote(name=f"Figure {label[2] if label else 1}", caption=label[4] if label else caption)
     try:
         pixels = run.settings.figures.pixels
-        shown = await asyncio.to_thread(picture_in, expanded(asked.image), pixels)
-        exhibit = Exhibit(1, note, shown, "")
+        exhibit = Exhibit(1, note, await asyncio.to_thread(picture_in, expanded(asked.image), pixels), "")
     except DocumentError as error:
         exhibit = Exhibit(1, note, None, error.why if isinstance(error, PictureError) else "unreadable")
-    critic = await critic_of(run, asked.title.strip(), asked.abstract.strip(), (note,), bool(exhibit.picture))
+    seen = bool(exhibit.picture)
+    critic = await Critic.of(run, asked.title.strip(), asked.abstract.strip(), (note,), pictures=seen)
     found = await critic.judge(exhibit)
-    return _told(run, CRITIQUE, bool(found.description or found.critique), figure=found)
+    return _tool_answer(run, CRITIQUE, bool(found.description or found.critique), figure=found)
 
 
 async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
@@ -63,10 +63,10 @@ async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
         ToolRefusedError: it could not be assessed; the message has the reason.
     """
     novelty = await assess_text(run, asked.title.strip(), asked.abstract.strip())
-    return _told(run, ASSESS, novelty.verdict != "not assessed", novelty=novelty)
+    return _tool_answer(run, ASSESS, novelty.verdict != "not assessed", novelty=novelty)
 
 
-def _told(run: MamorxRun, name: str, done: bool, **variables: object) -> str:
+def _tool_answer(run: MamorxRun, name: str, done: bool, **variables: object) -> str:
     text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
     if not done:
         raise ToolRefusedError(text)

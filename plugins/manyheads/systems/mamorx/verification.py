@@ -8,14 +8,14 @@ from manyheads.base.papers import fold
 from manyheads.core.events import Judged
 from manyheads.core.texts import count
 from manyheads.documents import Document, Passage, find_quote
-from manyheads.systems.mamorx.desk import VERIFICATION, Desk
+from manyheads.systems.mamorx.desk import VERIFICATION, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
 from manyheads.systems.mamorx.replies import Correction, correction_of
-from manyheads.systems.mamorx.result import Claim, PaperReview, Source
+from manyheads.systems.mamorx.result import Claim, PaperReview, PointSource
 from manyheads.systems.mamorx.review import markdown, source_of
 
 
-async def verify(desk: Desk, role: str, *, correct: bool) -> None:
+async def verify(desk: ReviewDesk, role: str, *, correct: bool) -> None:
     """Look up the sources of all claims of the review, and write its text.
 
     Args:
@@ -32,16 +32,12 @@ async def verify(desk: Desk, role: str, *, correct: bool) -> None:
             await _correct(desk, role, review, astray)
         except ModelError as error:
             run.warn(VERIFICATION, f"points without sources could not be corrected: {error.message}")
-    left = [claim for claim in review.claims if not claim.grounded]
-    if left:
-        run.warn(
-            VERIFICATION,
-            f"{len(left)} of {len(review.claims)} points name no source that exists; they are listed separately",
-        )
+    if left := sum(not claim.grounded for claim in review.claims):
+        points = f"{left} of {len(review.claims)} points"
+        run.warn(VERIFICATION, f"{points} name no source that exists; they are listed separately")
     if misquoted := len(review.misquoted):
-        run.warn(
-            VERIFICATION, f"{count(misquoted, 'quote')} in the texts of the review: not found in the paper"
-        )
+        quotes = count(misquoted, "quote")
+        run.warn(VERIFICATION, f"{quotes} in the texts of the review: not found in the paper")
     review.text = markdown(review, desk.form, apart=True)
 
 
@@ -49,9 +45,8 @@ async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
     """Find each source of some claims, and drop repeated claims; in a thread, since a large paper takes a while."""
     await asyncio.to_thread(lambda: [find(run, source) for claim in claims for source in claim.sources])
     for claim in claims:
-        once = {
-            (one.kind, one.name, fold(one.found or one.quote), one.state): one for one in claim.sources[::-1]
-        }
+        first = reversed(claim.sources)
+        once = {(one.kind, one.name, fold(one.found or one.quote), one.state): one for one in first}
         claim.sources = [*once.values()][::-1]
 
 
@@ -64,7 +59,7 @@ async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
         *(f"{one.title}\n{one.abstract}\n{one.passage}" for one in related),
     ]
 
-    def look(quote: Source) -> None:
+    def look(quote: PointSource) -> None:
         find(run, quote)
         if quote.state == "absent" and find_quote(Document(abstract="\n".join(works)), quote.quote):
             quote.kind, quote.state = "reference", "close"
@@ -72,7 +67,7 @@ async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
     await asyncio.to_thread(lambda: [look(quote) for entry in review.entries for quote in entry.quotes])
 
 
-def find(run: MamorxRun, source: Source) -> None:
+def find(run: MamorxRun, source: PointSource) -> None:
     """Look up one source, and fill in its page, words and state."""
     paper, there, page, text = run.material, False, None, ""
     match source.kind:
@@ -119,7 +114,7 @@ def place_name(passage: Passage, document: Document) -> str:
     return f"{'Section ' * bool(section.number)}{section_name(section)}"
 
 
-async def _correct(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
+async def _correct(desk: ReviewDesk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
     """Have points with absent sources corrected or withdrawn; points without an answer are not changed."""
     run = desk.run
     kind = correction_of(run.reply_type(role, "correct", Correction), len(review.claims), len(astray))

@@ -17,29 +17,15 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Quality, RankedOrder
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.systems.ideas import Entry, condensing_fault, read_contest
+from manyheads.systems.ranking import result
 from manyheads.systems.ranking.replies import Ranking, ranking_of
-from manyheads.systems.ranking.result import (
-    JUDGE,
-    NEEDS,
-    TARGET,
-    RankingConfig,
-    RankingInputs,
-    RankingResult,
-    RankingRun,
-    check,
-    essence,
-    quality_of,
-    report,
-    table,
-)
+from manyheads.systems.ranking.result import JUDGE, TARGET, RankingRun
 from manyheads.systems.rebuttal.replies import Condensed, Proposal
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Number, System
 
-NAMED = 4
-"""Maximum ideas that a line lists by name."""
-APART = 1.5
-"""A text this many times longer or shorter than the others stands out by its length."""
+NAMED = 4  # ideas that a line lists by name
+APART = 1.5  # a text this many times longer or shorter than the others stands out by its length
 
 
 @dataclass(frozen=True)
@@ -101,32 +87,29 @@ class Lineup:
             names = _listed([self.names[place] for place in same])
             yield f"{names} are the same text: their order in the ranking is chance"
         if not self._formed:
-            plain = [name for name, entry in zip(self.names, self.entries, strict=True) if not entry.fields]
+            plain = _listed(self._without(lambda entry: bool(entry.fields)))
             yield (
-                f"not in the form of a proposal, unlike the others: {_listed(plain)}; a judge can recognise them by "
+                f"not in the form of a proposal, unlike the others: {plain}; a judge can recognise them by "
                 "that; --set ranking.condense=all brings all texts into this form"
             )
             return
         # Judges notice length, and many prefer longer texts.
         target, *ideas = (len(text.split()) for text in self.texts)
         if target * APART < min(ideas) or target > max(ideas) * APART:
-            others = f"{min(ideas)} to {max(ideas)}" if min(ideas) < max(ideas) else f"{ideas[0]}"
+            others = " to ".join(map(str, dict.fromkeys((min(ideas), max(ideas)))))
             yield f"the target is shown in {target} words, the ideas in {others}: a judge can recognise it by its length"
         # Fields that only some have: hidden, or shown and then a clue to the judge.
         for name in Proposal.model_fields:
-            lacking = [
-                n for n, entry in zip(self.names, self.entries, strict=True) if name not in entry.fields
-            ]
+            lacking, what = self._without(lambda entry, name=name: name in entry.fields), label(name).lower()
             if 0 < len(lacking) < len(self.entries):
-                who, what = (
-                    f"{_listed(lacking)} {'have' if lacking[1:] else 'has'} none",
-                    label(name).lower(),
-                )
-                yield (
-                    f"{what} is hidden from the judge because {who}"
-                    if self.align
-                    else f"{what} is shown although {who}: a judge can tell ideas apart by that"
-                )
+                who = f"{_listed(lacking)} {'have' if lacking[1:] else 'has'} none"
+                hidden = f"{what} is hidden from the judge because {who}"
+                clue = f"{what} is shown although {who}: a judge can tell ideas apart by that"
+                yield hidden if self.align else clue
+
+    def _without(self, has: Callable[[Entry], bool]) -> list[str]:
+        """The names of the entries that have not."""
+        return [name for name, entry in zip(self.names, self.entries, strict=True) if not has(entry)]
 
 
 def _groups(texts: Sequence[str]) -> list[tuple[int, ...]]:
@@ -163,37 +146,31 @@ async def ranking(run: RankingRun) -> None:
             kept.
         BudgetError: the budget is spent. Answers so far are kept.
     """
-    result, target = run.result, run.material.target
-    quality = quality_of(run.config, run.roles, run.material.ideas)
+    ranked, target = run.result, run.material.target
+    quality = result.quality_of(run.config, run.roles, run.material.ideas)
     if not quality.traits:
         raise ConfigError("ranking: needs traits of its quality indicator", hint="manyheads check CONFIG")
     # From the abstract alone (Fig. 13): a judge may recognise a published paper by its title.
     entries = (Entry(target.source, "", target.text), *run.material.ideas)
     orders = orders_of(len(entries), run.settings.orders, run.rng)
     bench = Bench(run, quality)
-    result.area, result.indicator, result.traits = quality.area, quality.indicator, quality.traits
-    result.take(target, entries)
+    ranked.area, ranked.indicator, ranked.traits = quality.area, quality.indicator, quality.traits
+    ranked.take(target, entries)
     run.begin(CONDENSING, STAGES)
     lineup = Lineup(await bench.condense(entries), run.settings.align)
-    result.take(target, lineup.entries)
+    ranked.take(target, lineup.entries)
     lineup.need_content()
-    result.shown_fields = list(lineup.fields)
+    ranked.shown_fields = list(lineup.fields)
     _warn(run, lineup, quality)
     run.begin(JUDGING, STAGES)
-    result.rank(await bench.rank(lineup.proposals, orders), run.config.seed)
-    result.inference_cost = bench.asked
-    run.emit(_judged(result))
+    ranked.rank(await bench.rank(lineup.proposals, orders), run.config.seed)
+    ranked.inference_cost = bench.asked
+    run.emit(_judged(ranked))
 
 
 @dataclass
 class Bench:
-    """The judges of a run.
-
-    Attributes:
-        asked: replies requested: the inference cost.
-        orders: orders that have ended, by number.
-        failed: orders without a ranking, by number.
-    """
+    """The judges of a run: `asked` is the inference cost; orders that have ended, and errors of those without a ranking."""
 
     run: Run[Any, Any, Any]
     quality: Quality
@@ -207,12 +184,10 @@ class Bench:
         Each text is condensed once, even if it occurs several times.
         """
         everything = self.run.settings.condense == "all"
-        bare = {
-            place: (one.title, one.text)
-            for place, one in enumerate(entries)
-            if not one.fields and (everything or place == TARGET)
-        }
-        texts = list(dict.fromkeys(bare.values()))
+        bare = [not one.fields and (everything or place == TARGET) for place, one in enumerate(entries)]
+        texts = dict.fromkeys(
+            (one.title, one.text) for one, lacks in zip(entries, bare, strict=True) if lacks
+        )
         check = partial(condensing_fault, prompts=self.run.roles.prompts)
         answers = (
             self.ask(
@@ -222,8 +197,8 @@ class Bench:
         )
         forms = dict(zip(texts, need_all(await together(*answers)), strict=True))
         return tuple(
-            replace(one, fields=forms[bare[place]].contents()) if place in bare else one
-            for place, one in enumerate(entries)
+            replace(one, fields=forms[one.title, one.text].contents()) if lacks else one
+            for one, lacks in zip(entries, bare, strict=True)
         )
 
     async def rank(self, entries: Sequence[Entry], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
@@ -231,10 +206,8 @@ class Bench:
 
         An order without a valid ranking after all attempts has failed; its ranking is not guessed.
         """
-        answers = await together(
-            *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
-        )
-        orders = need_all(answers)
+        answers = (self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
+        orders = need_all(await together(*answers))
         failed = sorted(self.failed.items())
         none = f"none of the {len(orders)} orders has a valid ranking"
         need_one([error for _, error in failed], len(orders), none)
@@ -251,12 +224,11 @@ class Bench:
         self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]
     ) -> RankedOrder | Failure:
         """One order; the judge numbers ideas by their places."""
-        name, size, place = f"Judge{number}", len(shown), shown.index(TARGET) + 1
+        run, name, size, place = self.run, f"Judge{number}", len(shown), shown.index(TARGET) + 1
+        proposals = [run.wording(entries[idea]) for idea in shown]
         variables = {
-            "indicator": self.quality.indicator,
-            "traits": self.quality.traits,
-            "proposals": [self.run.wording(entries[idea]) for idea in shown],
-        }
+            "indicator": self.quality.indicator, "traits": self.quality.traits, "proposals": proposals,
+        }  # fmt: skip
 
         def repeats(ranking: Ranking) -> str | None:
             """Ideas that a ranking repeats or leaves out."""
@@ -264,10 +236,9 @@ class Bench:
             repeated = [str(idea) for idea, times in sorted(counts.items()) if times > 1]
             left_out = [str(idea) for idea in range(1, size + 1) if idea not in counts]
             problem = {"fault": "repetition", "repeated": repeated, "left_out": left_out}
-            prompts = self.run.roles.prompts
-            return prompts.render("judge/invalid.md.j2", problem).strip() if repeated else None
+            return run.roles.prompts.render("judge/invalid.md.j2", problem).strip() if repeated else None
 
-        kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
+        kind = ranking_of(run.reply_type(JUDGE, "rank", Ranking), size)
         answer = await self.ask(JUDGING, name, "rank", variables, repeats, kind)
         order = RankedOrder(shown=shown, target_place=place)
         if isinstance(answer, ReplyError):
@@ -283,21 +254,15 @@ class Bench:
             order.s = relative_quality(rank, size - 1)
             reason = order.rationales[rank - 1]
             outcome = f"ranks the target {rank} of {size}, shown in place {place}"
-        self.run.emit(Judged(stage=JUDGING, turn=1, subject=name, outcome=outcome, reasoning=reason))
+        run.emit(Judged(stage=JUDGING, turn=1, subject=name, outcome=outcome, reasoning=reason))
         self.orders[number] = order
-        self.run.result.orders = [self.orders[each] for each in sorted(self.orders)]
+        run.result.orders = [self.orders[each] for each in sorted(self.orders)]
         return order
 
     async def ask(
-        self,
-        stage: str,
-        name: str,
-        task: str,
-        variables: Mapping[str, object],
-        check: Callable[[Any], str | None] | None,
-        like: type[R],
-        turn: int = 1,
-    ) -> R | Failure:
+        self, stage: str, name: str, task: str, variables: Mapping[str, object],
+        check: Callable[[Any], str | None] | None, like: type[R], turn: int = 1,
+    ) -> R | Failure:  # fmt: skip
         """One answer. A failure must not stop the others, which are already paid for."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
@@ -339,65 +304,62 @@ def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
     for doubt in lineup.doubts():
         run.warn(CONDENSING, doubt)
     settings, size = run.settings, len(lineup.entries)
-    ideas = list(zip(lineup.names, lineup.entries, strict=True))[1:]
-    for name, one in ideas:
+    for name, one in zip(lineup.names[1:], lineup.entries[1:], strict=True):
         if settings.round is not None and one.round is None:
             run.warn(CONDENSING, f"{name} was never revised: ranking.round has no effect on it")
-    if settings.orders == 1:
-        run.warn(JUDGING, "a single order: the effect of an idea's place on its rank is unknown")
-    elif settings.orders % size:
-        run.warn(
-            JUDGING,
-            f"{size} ideas (with the target) are not in each place equally often in {settings.orders} orders; "
-            f"--set ranking.orders={size * (settings.orders // size + 1)} balances them",
-        )
-    for name, one in ideas:  # unless the config names another quality than the ideas were improved for
+        # unless the config names another quality than the ideas were improved for
         if one.indicator not in ("", quality.indicator) and settings.indicator is None:
             run.warn(
                 CONDENSING,
                 f"{name} was improved for {one.indicator} and is ranked by {quality.indicator}; "
                 "--set ranking.indicator=… chooses the quality",
             )
+    if settings.orders == 1:
+        run.warn(JUDGING, "a single order: the effect of an idea's place on its rank is unknown")
+    elif settings.orders % size:
+        balanced = size * (settings.orders // size + 1)
+        run.warn(
+            JUDGING,
+            f"{size} ideas (with the target) are not in each place equally often in {settings.orders} orders; "
+            f"--set ranking.orders={balanced} balances them",
+        )
 
 
-def _judged(result: RankingResult) -> Judged:
+def _judged(ranked: result.RankingResult) -> Judged:
     """S, its interval and the position bias, in words."""
-    interval, bias = result.s_interval, result.position_bias
+    interval, bias = ranked.s_interval, ranked.position_bias
     ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
-    share = f"is {result.s:.2f}, the share of {len(result.ideas)} ideas ranked above the target"
-    outcome = f"{share}{ends}, over {len(result.whole)} of {len(result.orders)} orders"
-    places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {result.position_p:.2g})"
+    share = f"is {ranked.s:.2f}, the share of {len(ranked.ideas)} ideas ranked above the target"
+    outcome = f"{share}{ends}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
+    places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {ranked.position_p:.2g})"
     return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
 
 
+BIAS = (
+    "the judge prefers ideas that it is shown early",
+    "the judge prefers ideas that it is shown late",
+    "no significant position bias",
+)
 RANKING = System(
     name="ranking",
     title="Relative quality ranking",
     about="A judge who ranks research ideas together with a target idea, blind and in several orders.",
-    config=RankingConfig,
-    inputs=RankingInputs,
-    result=RankingResult,
+    config=result.RankingConfig,
+    inputs=result.RankingInputs,
+    result=result.RankingResult,
     run=ranking,
-    essence=essence,
-    table=table,
-    report=report,
-    needs=lambda run: NEEDS,
-    check=check,
+    essence=result.essence,
+    table=result.table,
+    report=result.report,
+    needs=lambda run: result.NEEDS,
+    check=result.check,
     read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
     judge=Judge("ideas", "ranking.s"),
     extras=("statistics",),
     numbers={
         "ranking.s": Number("S, relative quality", (0, 1)),
         "ranking.settled": Number("share of finished runs", (0, 1)),
-        "ranking.position_bias": Number(
-            "position bias",
-            (-1, 1),
-            (
-                "the judge prefers ideas that it is shown early",
-                "the judge prefers ideas that it is shown late",
-                "no significant position bias",
-            ),
-        ),
+        "ranking.position_bias": Number("position bias", (-1, 1), BIAS),
         "ranking.consistency": Number("W, consistency of orders", (0, 1)),
         "ranking.failed": Number("orders without a ranking", (0, inf)),
         "ranking.round": Number("revisions"),

@@ -59,19 +59,13 @@ class RankingConfig(Section):
 
 KINDS = "the folder of a run, a text file, or a text"
 TARGET_SLOT = Slot(
-    "first",
-    file=True,
-    metavar="FILE|RUN|TEXT",
-    required=True,
+    "first", file=True, metavar="FILE|RUN|TEXT", required=True,
     hint=f"name the target abstract: --target, or --set inputs.target=…: {KINDS}",
-)
+)  # fmt: skip
 IDEAS_SLOT = Slot(
-    "rest",
-    file=True,
-    metavar="RUN|FILE|TEXT",
-    required=True,
+    "rest", file=True, metavar="RUN|FILE|TEXT", required=True,
     hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
-)
+)  # fmt: skip
 
 
 class RankingInputs(Inputs):
@@ -115,7 +109,7 @@ TARGET = 0
 
 
 @dataclass(frozen=True)
-class Row:
+class MeanRank:
     """An idea in all orders: its mean rank over the valid ones."""
 
     number: int
@@ -155,23 +149,17 @@ class RankingResult(Quality):
         own, *ideas = entries
         self.title = target.title or own.fields.get("title", "")
         self.target = RankedItem(
-            source=target.source,
-            title=self.title,
-            sha256=target.sha256,
-            words=len(target.text.split()),
+            source=target.source, title=self.title, sha256=target.sha256, words=len(target.text.split()),
             fields=dict(own.fields),
-        )
+        )  # fmt: skip
         self.ideas = [
             RankedItem(
-                source=each.source,
-                title=each.title or each.fields.get("title", ""),
-                fields=dict(each.fields),
+                source=each.source, title=each.title or each.fields.get("title", ""), fields=dict(each.fields),
                 text=None if each.fields else each.text,  # if it is ranked as written
-                round=each.round,
-                settled=each.settled,
+                round=each.round, settled=each.settled,
             )
             for each in ideas
-        ]
+        ]  # fmt: skip
         settled = [each.settled for each in ideas if each.settled is not None]
         self.settled = fmean(settled) if settled else None
 
@@ -188,7 +176,7 @@ class RankingResult(Quality):
             for place in range(1, len(orders[0].shown) + 1)
         ]
         self.s_by_place = [fmean(here) if here else None for here in places]
-        if len(self.whole) > 1:
+        if len(self.valid_orders) > 1:
             shown, ranked = [each.shown for each in orders], [each.ranked for each in orders]
             bias = position_bias(shown, ranked, seed=seed)
             self.position_bias, self.position_p = bias.bias, bias.p
@@ -200,15 +188,17 @@ class RankingResult(Quality):
         return [*([self.target] if self.target else []), *self.ideas]
 
     @property
-    def whole(self) -> list[RankedOrder]:
+    def valid_orders(self) -> list[RankedOrder]:
         """The orders with a ranking."""
         return [order for order in self.orders if order.ranked]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MeanRank]:
         """Target and ideas, the best mean rank first."""
-        ranks = [[order.rank(number) or 0 for order in self.whole] for number in range(len(self.items))]
-        rows = [Row(n, self.name(n), fmean(each) if each else None) for n, each in enumerate(ranks)]
+        ranks = [
+            [order.rank(number) or 0 for order in self.valid_orders] for number in range(len(self.items))
+        ]
+        rows = [MeanRank(n, self.name(n), fmean(each) if each else None) for n, each in enumerate(ranks)]
         return sorted(rows, key=lambda row: (row.mean or 0.0, row.number))
 
     def name(self, number: int) -> str:
@@ -219,10 +209,8 @@ class RankingResult(Quality):
 RankingRun = Run[RankingResult, RankingConfig, Contest]
 
 
-CHANCE = 0.05
-"""A bias with a smaller p-value is significant."""
-SIDE_BY_SIDE = 8
-"""Maximum orders in a table across a page."""
+CHANCE = 0.05  # a bias with a smaller p-value is significant
+SIDE_BY_SIDE = 8  # orders in a table across a page
 
 
 def report(record: Record) -> View:
@@ -261,20 +249,16 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
     if p is None or p >= CHANCE:
         words = [f"No significant position bias {held}."]
         size = len(ranked.items)
-        stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
+        stood = {(order.place(number), number) for order in ranked.valid_orders for number in range(size)}
         if len(stood) < size * size:  # then a bias may hide behind the ideas' quality
-            words.append(
-                f"Not every idea was shown in every place, which needs at least {size} orders; "
-                "there may still be a bias."
-            )
+            least = f"which needs at least {size} orders; there may still be a bias"
+            words.append(f"Not every idea was shown in every place, {least}.")
     else:
-        words = [
-            f"Position bias: the judge prefers ideas that it is shown {'early' if bias > 0 else 'late'} {held}."
-        ]
+        end = "early" if bias > 0 else "late"
+        words = [f"Position bias: the judge prefers ideas that it is shown {end} {held}."]
     if ranked.consistency is not None:
-        words.append(
-            f"Agreement of the {len(ranked.whole)} rankings: Kendall's W = {ranked.consistency:.2f} (1: always the same)."
-        )
+        agreement = f"Kendall's W = {ranked.consistency:.2f} (1: always the same)"
+        words.append(f"Agreement of the {len(ranked.valid_orders)} rankings: {agreement}.")
     return words
 
 
@@ -297,10 +281,10 @@ def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
     ideas = "the idea" if count == 1 else f"the {count} ideas"
     above = "" if ranked.s is None else f": {ranked.s:.0%} of {ideas} ranked above the target on average"
     yield "S", f"{_number(ranked.s)} for {ranked.indicator}{above}{ends}"
-    failed = ", the others failed" * (len(ranked.whole) < orders)
+    failed = ", the others failed" * (len(ranked.valid_orders) < orders)
     agreement = ranked.consistency
     alike = "" if agreement is None else f"; agreement {agreement:.2f} (Kendall's W)"
-    yield "Orders", f"{len(ranked.whole)} of {orders} ranked{failed}{alike}"
+    yield "Orders", f"{len(ranked.valid_orders)} of {orders} ranked{failed}{alike}"
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
         yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"

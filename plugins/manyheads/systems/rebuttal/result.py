@@ -121,8 +121,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
         yield unknown(config.system, settings.indicator, roles)
 
 
-# A quality indicator and its traits (App. A.1).
-
 INDICATORS, ENDING = "partials/indicators/", ".md.j2"
 
 
@@ -195,14 +193,12 @@ class Version(Idea):
     @property
     def text(self) -> str:
         """The idea as shown to others."""
-        return (
-            proposal_text(dict(self.fields))
-            if self.formed
-            else "\n\n".join(filter(None, (self.title, self.idea)))
-        )
+        if self.formed:
+            return proposal_text(dict(self.fields))
+        return "\n\n".join(filter(None, (self.title, self.idea)))
 
 
-class Review(replies.Review):
+class IdeaReview(replies.Review):
     """A review of a version; reviews in the old format have no verdicts."""
 
     verdicts: list[TraitVerdict] = []
@@ -211,7 +207,7 @@ class Review(replies.Review):
     suggestions: list[Text]
 
 
-class Verdict(Part):
+class ChairVerdict(Part):
     """An area chair's comparison of a version with the one before."""
 
     reasoning: str
@@ -222,22 +218,22 @@ class Verdict(Part):
     difference: Literal["none", "small", "significant"] | None = None
 
     @classmethod
-    def of(cls, verdict: replies.Verdict, revised: Literal["A", "B"]) -> "Verdict":
+    def of(cls, verdict: replies.Verdict, revised: Literal["A", "B"]) -> "ChairVerdict":
         return cls(**verdict.model_dump(), improved=verdict.prefers(revised), revised=revised)
 
 
-class Round(Part):
+class RevisionRound(Part):
     """A version of the idea with its review and verdict; round 0 is the initial idea."""
 
     round: int
     idea: Version
-    review: Review | None = None
-    verdict: Verdict | None = None
+    review: IdeaReview | None = None
+    verdict: ChairVerdict | None = None
     improved: bool | None = None
     """Whether it was judged significantly better than the version before; None if nobody judged it."""
 
 
-class Background(Part):
+class BackgroundRecord(Part):
     source: str
     """The file or run it was read from; empty for a text."""
     sha256: str
@@ -246,7 +242,7 @@ class Background(Part):
     left_out: int
 
 
-class Course(Quality):
+class RebuttalCourse(Quality):
     """The goal of the run and its progress."""
 
     method: str
@@ -280,10 +276,10 @@ class RebuttalResult(Part):
     """
 
     team: list[Person] = []
-    background: Background | None = None
-    rounds: list[Round] = []
+    background: BackgroundRecord | None = None
+    rounds: list[RevisionRound] = []
     idea: Version | None = None
-    rebuttal: Course | None = None
+    rebuttal: RebuttalCourse | None = None
     abstract: Abstract | None = None
     drafts: list[Draft] = []
     turns: dict[str, int] = {}
@@ -318,7 +314,7 @@ def report(record: Record) -> View:
     """The report of a review and rebuttal."""
     result: RebuttalResult = record.result.result
     page = Page(record, tuple(person.name for person in result.team))
-    course = result.rebuttal or Course(method="")
+    course = result.rebuttal or RebuttalCourse(method="")
     lines = lineage(result.rounds, course, page.hues)
     return View(__package__ or "", page, {"course": course, "steps": steps(result.rounds), "lines": lines})
 
@@ -327,7 +323,9 @@ MET = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 """The reviewer's verdict on a trait, as a score."""
 
 
-def lineage(rounds: Sequence[Round], course: Course, hues: Mapping[str, int]) -> Lineage | None:
+def lineage(
+    rounds: Sequence[RevisionRound], course: RebuttalCourse, hues: Mapping[str, int]
+) -> Lineage | None:
     """The versions, each from the one before, with the reviewer's verdicts; None for fewer than two."""
     rows = list[Row]()
     for before, one in zip([None, *rounds], rounds, strict=False):
@@ -347,10 +345,10 @@ def lineage(rounds: Sequence[Round], course: Course, hues: Mapping[str, int]) ->
 
 
 @dataclass(frozen=True)
-class Step:
+class VersionStep:
     """A version and the one before it; `alone` if there is none in the same form, `cut` if parts are left out."""
 
-    held: Round
+    held: RevisionRound
     sections: list[tuple[str, list[Piece]]]
     came: int = 0
     went: int = 0
@@ -361,16 +359,15 @@ class Step:
         return any(piece.kind == "gap" for _, pieces in self.sections for piece in pieces)
 
 
-def steps(rounds: Sequence[Round]) -> list[Step]:
+def steps(rounds: Sequence[RevisionRound]) -> list[VersionStep]:
     """Each version with its difference from the one before."""
-    steps: list[Step] = []
+    steps: list[VersionStep] = []
     for before, one in zip([None, *rounds], rounds, strict=False):
         if before is None or before.idea.formed != one.idea.formed:
             whole = [(name, [Piece("same", text)]) for name, text in one.idea.fields]
-            steps.append(Step(one, whole, alone=True))
+            steps.append(VersionStep(one, whole, alone=True))
             continue
-        pieces = {name: word_diff(getattr(before.idea, name) or "", text) for name, text in one.idea.fields}
-        counts = [changed_words(each) for each in pieces.values()]
-        sections = [(name, shortened(each)) for name, each in pieces.items()]
-        steps.append(Step(one, sections, sum(came for came, _ in counts), sum(went for _, went in counts)))
+        pieces = [(name, word_diff(getattr(before.idea, name) or "", text)) for name, text in one.idea.fields]
+        came, went = map(sum, zip(*(changed_words(each) for _, each in pieces), strict=True))
+        steps.append(VersionStep(one, [(name, shortened(each)) for name, each in pieces], came, went))
     return steps

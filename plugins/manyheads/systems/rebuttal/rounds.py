@@ -22,16 +22,10 @@ from manyheads.systems.rebuttal.result import (
     JUDGE,
     PROPOSER,
     REVIEWER,
-    Course,
-    RebuttalResult,
     RebuttalRun,
-    Review,
-    Round,
-    Verdict,
+    RevisionRound,
     Version,
-    traits_of,
 )
-from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.team.run import Question
 from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import Number, Revisions, System
@@ -52,14 +46,12 @@ async def rebuttal(run: RebuttalRun) -> None:
     Raises:
         ConfigError: no background, or an indicator without traits.
     """
-    panel = Panel.of(run)
+    panel = RebuttalPanel.of(run)
     background, source = panel.background, panel.background.source
     if left := background.without:
-        run.warn(
-            INITIAL,
-            f"{source}: {left} entries are not papers with an abstract and are left out: "
-            + "; ".join([*background.such, *["…"] * (left > len(background.such))]),
-        )
+        such = "; ".join([*background.such, *["…"] * (left > len(background.such))])
+        line = f"{left} entries are not papers with an abstract and are left out: {such}"
+        run.warn(INITIAL, f"{source}: {line}")
     if background.untold:
         works = f"{background.untold} of {len(background.works)} papers"
         run.warn(INITIAL, f"{source}: {works} have a title but no abstract")
@@ -75,7 +67,7 @@ async def rebuttal(run: RebuttalRun) -> None:
     run.result.inference_cost = panel.asked
 
 
-async def _refine(panel: "Panel") -> None:
+async def _refine(panel: "RebuttalPanel") -> None:
     """Algorithm 1, except that review and comparison of a version are requested at the same time (lines
     9 and 10): neither sees the other. A proposer alone (§4.2) judges its own idea.
     """
@@ -112,56 +104,48 @@ async def _refine(panel: "Panel") -> None:
 
 
 @dataclass
-class Panel:
-    """The participants and the course of a run.
-
-    Attributes:
-        people: the participants by role.
-        works: the background as evidence.
-        asked: replies requested: the inference cost.
-    """
+class RebuttalPanel:
+    """The participants and the course of a run; `works` is the background as evidence, `asked` the inference cost."""
 
     run: RebuttalRun
     background: Background
     people: Mapping[str, Speaker]
-    course: Course
+    course: result.RebuttalCourse
     works: list[str]
     asked: int = 0
 
     @classmethod
-    def of(cls, run: RebuttalRun) -> "Panel":
+    def of(cls, run: RebuttalRun) -> "RebuttalPanel":
         """The panel of a run. All three get the traits; the paper's area chair gets only the indicator (Fig. 7).
 
         Raises:
             ConfigError: the indicator has no traits.
         """
-        config, background, result = run.settings, run.material, run.result
-        traits = traits_of(config.indicator, config.traits, run.roles)
+        config, background, found = run.settings, run.material, run.result
+        traits = result.traits_of(config.indicator, config.traits, run.roles)
         if not traits:
-            raise ConfigError(
-                f"{run.config.system}: needs traits of its quality indicator", hint="manyheads check CONFIG"
-            )
+            problem = f"{run.config.system}: needs traits of its quality indicator"
+            raise ConfigError(problem, hint="manyheads check CONFIG")
         together = config.method == "rebuttal"
         roles = [PROPOSER, *[REVIEWER] * (together and config.reviewer)]
         roles += [AREA_CHAIR] * (together and config.area_chair)
         profile = {"area": config.area, "indicator": config.indicator, "traits": traits}
         people = {role: run.speaker(role, NAMES[role], **profile) for role in roles}
-        retrieval = Retrieval(source=background.source or None, stage=INITIAL)
+        way = Retrieval(source=background.source or None, stage=INITIAL)
         works = [
-            run.evidence.cite(work.source, work.title, retrieval, passage=work.sha256)
-            for work in background.works
+            run.evidence.cite(one.source, one.title, way, passage=one.sha256) for one in background.works
         ]
-        result.team = [Person(name=each.name, role=role) for role, each in people.items()]
-        result.background = Kept(
+        found.team = [Person(name=each.name, role=role) for role, each in people.items()]
+        found.background = result.BackgroundRecord(
             source=background.source, sha256=background.sha256, works=works, left_out=background.without
         )
-        result.rebuttal = Course(
+        found.rebuttal = result.RebuttalCourse(
             area=config.area, indicator=config.indicator, traits=traits, method=config.method
         )
-        return cls(run, background, people, result.rebuttal, works)
+        return cls(run, background, people, found.rebuttal, works)
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[RevisionRound]:
         return self.run.result.rounds
 
     @property
@@ -178,61 +162,51 @@ class Panel:
             self._add(self.background.idea)
             return
         while True:
-            idea = await self._ask(
-                INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=self.background.works
-            )
+            works = self.background.works
+            idea = await self._ask(INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=works)
             self._add(idea)
             person = await steer(self.run, INITIAL, 1, self.run.wording(idea), edit=idea)
-            if person.back:
-                self.rounds.pop()
-                continue
-            if person.reply:
-                self._edit(person.reply)
-            return
+            if not person.back:
+                break
+            self.rounds.pop()
+        if person.reply:
+            self._edit(person.reply)
 
-    async def revise(self, turn: int, alone: bool) -> Round:
+    async def revise(self, turn: int, alone: bool) -> RevisionRound:
         """The next version, as a person has it."""
         while True:
             one = await self._revise(turn, alone)
             proposal = Proposal(**one.idea.model_dump(include=set(Proposal.model_fields)))
             person = await steer(self.run, REVISION, turn, self.run.wording(one.idea), edit=proposal)
-            if person.back:
-                self.rounds.pop()
-                continue
-            return self._edit(person.reply) if person.reply else one
+            if not person.back:
+                return self._edit(person.reply) if person.reply else one
+            self.rounds.pop()
 
-    def _edit(self, idea: FirstIdea | Proposal) -> Round:
-        """Replace the last version by a person's."""
+    def _edit(self, idea: FirstIdea | Proposal) -> RevisionRound:
         last = self.rounds[-1]
         last.idea = Version.of(idea, last.round, PERSON, self.works)
         return last
 
-    async def _revise(self, turn: int, alone: bool) -> Round:
+    async def _revise(self, turn: int, alone: bool) -> RevisionRound:
         """The next version, after the review of the last one or without a review (also for a proposer alone, §4.2).
 
         The paper's template contains only the review (Fig. 9). Here no thread is kept, so the background and the idea
         are shown again.
         """
         last = self.rounds[-1]
-        shown = {"abstracts": self.background.works, "idea": self.run.wording(last.idea)}
-        if alone:
-            earlier = [
-                {"round": one.round, "text": one.idea.reflection}
-                for one in self.rounds
-                if one.idea.reflection
-            ]
-            idea = await self._ask(REVISION, turn, PROPOSER, "reflect", Rethought, **shown, earlier=earlier)
-            return self._add(idea, idea.improved)
-        review = self.run.wording(last.review) if last.review else None
-        return self._add(
-            await self._ask(REVISION, turn, PROPOSER, "revise", Proposal, **shown, review=review)
-        )
+        shown: dict[str, Any] = {"abstracts": self.background.works, "idea": self.run.wording(last.idea)}
+        if not alone:
+            shown["review"] = self.run.wording(last.review) if last.review else None
+            return self._add(await self._ask(REVISION, turn, PROPOSER, "revise", Proposal, **shown))
+        thoughts = [(one.round, one.idea.reflection) for one in self.rounds if one.idea.reflection]
+        shown["earlier"] = [{"round": number, "text": text} for number, text in thoughts]
+        idea = await self._ask(REVISION, turn, PROPOSER, "reflect", Rethought, **shown)
+        return self._add(idea, idea.improved)
 
-    def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> Round:
-        """Record a version."""
+    def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> RevisionRound:
         number = len(self.rounds)
         version = Version.of(idea, number, self.people[PROPOSER].name, self.works)
-        self.rounds.append(Round(round=number, idea=version, improved=improved))
+        self.rounds.append(RevisionRound(round=number, idea=version, improved=improved))
         self.course.iterations = number
         self._count()
         return self.rounds[-1]
@@ -241,28 +215,26 @@ class Panel:
         judged = [one.improved for one in self.rounds if one.improved is not None]
         self.course.improvements = sum(judged) if judged else None
 
-    async def review(self, one: Round) -> None:
+    async def review(self, one: RevisionRound) -> None:
         """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10).
 
         Without a valid one the next revision is made without a review.
         """
-        if REVIEWER in self.people:
-            stage, turn = (REVISION, one.round) if one.round else (INITIAL, 1)
-            reviews = [each.review for each in self.rounds[: one.round] if each.review]
-            prompts = self.run.roles.prompts
-            asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
-            kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
-            shown = {"idea": self.run.wording(one.idea), "asked": asked}
-            question = Question(stage, turn, self.people[REVIEWER], REVIEWER, "review", shown)
-            if (reply := await self.run.hear(question, kind)) is None:
-                return
-            self.asked += 1
-            person = await steer(
-                self.run, stage, turn, self.run.wording(reply), edit=reply, back=False, name="review"
-            )
-            one.review = Review(**(person.reply or reply).model_dump())
+        if REVIEWER not in self.people:
+            return
+        run, (stage, turn) = self.run, (REVISION, one.round) if one.round else (INITIAL, 1)
+        reviews = [each.review for each in self.rounds[: one.round] if each.review]
+        asked = [run.roles.prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
+        kind = review_on(run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
+        shown = {"idea": run.wording(one.idea), "asked": asked}
+        question = Question(stage, turn, self.people[REVIEWER], REVIEWER, "review", shown)
+        if (reply := await run.hear(question, kind)) is None:
+            return
+        self.asked += 1
+        person = await steer(run, stage, turn, run.wording(reply), edit=reply, back=False, name="review")
+        one.review = result.IdeaReview(**(person.reply or reply).model_dump())
 
-    async def compare(self, before: Round, one: Round, shown: Literal["A", "B"]) -> None:
+    async def compare(self, before: RevisionRound, one: RevisionRound, shown: Literal["A", "B"]) -> None:
         """The area chair's comparison of a version with the one before, if there is an area chair.
 
         The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
@@ -274,7 +246,7 @@ class Panel:
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REVISION, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
-            one.verdict = Verdict.of(reply, shown)
+            one.verdict = result.ChairVerdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
 
@@ -292,24 +264,21 @@ class Panel:
         return run.roles.prompts.render("spoken/Proposal.md.j2", {"one": reply.contents()}).strip()
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
-        """Emit a decision."""
-        self.run.emit(
-            Judged(stage=REVISION, turn=turn, subject=subject, outcome=outcome, reasoning=reasoning)
-        )
+        decision = Judged(stage=REVISION, turn=turn, subject=subject, outcome=outcome, reasoning=reasoning)
+        self.run.emit(decision)
 
     def final(self) -> Version:
         """The last version, or the last one judged better (the initial one if none was); also recorded in the result."""
-        course, result, final = self.course, self.run.result, self.rounds[-1]
+        course, final = self.course, self.rounds[-1]
         if self.run.settings.final == "improved" and final.improved is not None:
             final = next((one for one in reversed(self.rounds) if one.improved), self.rounds[0])
         if course.improvements is not None:
             course.converged = course.stopped_by == "converged"
-        course.final, result.idea = final.round, final.idea
-        result.turns = {REVISION: course.iterations}
+        course.final, self.run.result.idea = final.round, final.idea
+        self.run.result.turns = {REVISION: course.iterations}
         return final.idea
 
     async def write(self, final: Version) -> None:
-        """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
         self.run.result.turns[WRITING] = 1
 
@@ -325,9 +294,9 @@ class Panel:
         return reply.value
 
 
-def _revisions(result: RebuttalResult) -> Revisions:
-    course = result.rebuttal or Quality()
-    return Revisions([each.idea for each in result.rounds], course.indicator or "", course.area or "")
+def _revisions(found: result.RebuttalResult) -> Revisions:
+    course = found.rebuttal or Quality()
+    return Revisions([each.idea for each in found.rounds], course.indicator or "", course.area or "")
 
 
 REBUTTAL = System(
@@ -336,7 +305,7 @@ REBUTTAL = System(
     about="A proposer, a reviewer and an area chair who improve a research idea from background abstracts.",
     config=result.RebuttalConfig,
     inputs=result.RebuttalInputs,
-    result=RebuttalResult,
+    result=result.RebuttalResult,
     run=rebuttal,
     essence=result.essence,
     report=result.report,

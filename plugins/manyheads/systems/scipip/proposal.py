@@ -2,33 +2,21 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyheads.asking import replies as shared
 from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.systems.scipip import replies, report, result
-from manyheads.systems.scipip.replies import (
-    Brainstorm,
-    InspiredIdea,
-    InspiredIdeas,
-    Problem,
-    RefinedIdea,
-    Refinement,
-    ideas_of,
-)
+from manyheads.systems.scipip import replies, report, result, retrieval
+from manyheads.systems.scipip.replies import InspiredIdea, RefinedIdea, ideas_of
 from manyheads.systems.scipip.result import (
     IDEATOR,
     JUDGE,
     RESEARCHER,
     Candidate,
-    FinalIdea,
-    Origin,
-    ResearchBackground,
-    ScipipResult,
     ScipipRun,
-    Screening,
+    ScreeningRecord,
     Twin,
 )
 from manyheads.systems.scipip.retrieval import (
@@ -37,12 +25,9 @@ from manyheads.systems.scipip.retrieval import (
     IDEAS,
     PROBLEM,
     REFINEMENT,
-    RETRIEVAL,
     WRITING,
-    Desk,
     Excerpt,
-    ecosystem_of,
-    retrieve,
+    IdeationDesk,
 )
 from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import System
@@ -92,7 +77,7 @@ def keep_best(ideas: Sequence[Candidate], share: float, least: int) -> list[Cand
         The ideas kept, the best first.
     """
 
-    def rank(idea: Candidate, screening: Screening) -> tuple[int, int, int]:
+    def rank(idea: Candidate, screening: ScreeningRecord) -> tuple[int, int, int]:
         return -screening.fit, -(screening.novelty + screening.feasibility), idea.number
 
     screened = [(idea, idea.screening) for idea in ideas if idea.screening]
@@ -113,35 +98,31 @@ async def scipip(run: ScipipRun) -> None:
     Raises:
         ConfigError: there is no corpus.
     """
-    result, background = run.result, run.material
-    result.path, desk = run.settings.path, Desk.of(run)
-    result.background = ResearchBackground(source=background.source, text=background.text)
+    found, background, settings = run.result, run.material, run.settings
+    found.path, desk = settings.path, IdeationDesk.of(run)
+    found.background = result.ResearchBackground(source=background.source, text=background.text)
     for warning in background.warnings():
         run.warn("", warning)
-    if run.settings.brainstorms:
-        result.ideas = await brainstorm(desk)
-    papers = await choose_papers(desk, await retrieve(desk, result.ideas if run.settings.path == "C" else ()))
+    if settings.brainstorms:
+        found.ideas = await brainstorm(desk)
+    papers = await retrieval.retrieve(desk, found.ideas if settings.path == "C" else ())
+    papers = await choose_papers(desk, papers)
     await find_problem(desk, papers)
     await find_ideas(desk, papers)
     best = await filter_ideas(desk)
     await refine(desk, best)
-    if run.settings.abstract:
+    if settings.abstract:
         await write(desk)
 
 
-async def brainstorm(desk: Desk) -> list[Candidate]:
+async def brainstorm(desk: IdeationDesk) -> list[Candidate]:
     """Ideas from the background alone (Table 14)."""
     desk.begin(BRAINSTORM)
-    least, most = desk.run.settings.brainstorm
-    reply = await desk.ask(
-        BRAINSTORM,
-        IDEATOR,
-        "brainstorm",
-        ideas_of(desk.run.reply_type(IDEATOR, "brainstorm", Brainstorm), replies.RoughIdea, least, most),
-        background=desk.run.material.text,
-        least=least,
-        most=most,
-    )
+    run, (least, most) = desk.run, desk.run.settings.brainstorm
+    kind = run.reply_type(IDEATOR, "brainstorm", replies.Brainstorm)
+    kind = ideas_of(kind, replies.RoughIdea, least, most)
+    shown: dict[str, Any] = {"background": run.material.text, "least": least, "most": most}
+    reply = await desk.ask(BRAINSTORM, IDEATOR, "brainstorm", kind, **shown)
     by = desk.people[IDEATOR].name
     return [
         Candidate(number=n, title=one.title, idea=one.idea, thought=one.aim, by=by, origin="brainstorm")
@@ -149,10 +130,10 @@ async def brainstorm(desk: Desk) -> list[Candidate]:
     ]
 
 
-async def choose_papers(desk: Desk, papers: Sequence[Excerpt]) -> Sequence[Excerpt]:
+async def choose_papers(desk: IdeationDesk, papers: Sequence[Excerpt]) -> Sequence[Excerpt]:
     """The papers, or those that a person picks."""
     items = [f"{paper.title}\n\n{paper.summary}" for paper in papers]
-    person = await steer(desk.run, RETRIEVAL, 1, "", items=items, most=len(items), back=False)
+    person = await steer(desk.run, retrieval.RETRIEVAL, 1, "", items=items, most=len(items), back=False)
     if not person.picks:
         return papers
     for number, cluster in enumerate(desk.run.result.clusters[: len(papers)], 1):
@@ -160,79 +141,59 @@ async def choose_papers(desk: Desk, papers: Sequence[Excerpt]) -> Sequence[Excer
     return [papers[number - 1] for number in sorted(person.picks)]
 
 
-async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
+async def find_problem(desk: IdeationDesk, papers: Sequence[Excerpt]) -> None:
     """The research problem of the background, and why it is worth solving (Table 10)."""
     desk.begin(PROBLEM)
     run, result = desk.run, desk.run.result
     while True:
-        reply = await desk.ask(
-            PROBLEM, IDEATOR, "problem", Problem, background=run.material.text, papers=papers
-        )
-        shown = f"{reply.rationale}\n\n{reply.problem}"
-        person = await steer(run, PROBLEM, 1, shown, edit=reply)
+        shown: dict[str, Any] = {"background": run.material.text, "papers": papers}
+        reply = await desk.ask(PROBLEM, IDEATOR, "problem", replies.Problem, **shown)
+        person = await steer(run, PROBLEM, 1, f"{reply.rationale}\n\n{reply.problem}", edit=reply)
         reply = person.reply or reply
         result.rationale, result.problem = reply.rationale, reply.problem
         if not person.back:
             return
 
 
-async def find_ideas(desk: Desk, papers: Sequence[Excerpt]) -> None:
+async def find_ideas(desk: IdeationDesk, papers: Sequence[Excerpt]) -> None:
     """Brainstormed ideas, ideas from the literature, and a person's; only those that a person picks, if any."""
-    run, result, own = desk.run, desk.run.result, list[Candidate]()
+    run, found, own = desk.run, desk.run.result, list[Candidate]()
     while True:
-        ideas = [*result.ideas, *own, *await propose(desk, papers, len(result.ideas) + len(own))]
+        ideas = [*found.ideas, *own, *await propose(desk, papers, len(found.ideas) + len(own))]
         while True:
-            items = [run.wording(idea) for idea in ideas]
-            person = await steer(
-                run, IDEAS, 1, result.problem or "", items=items, most=len(items), add=replies.RoughIdea
-            )
-            if person.action != "add" or not person.reply:
+            items, problem = [run.wording(idea) for idea in ideas], found.problem or ""
+            person = await steer(run, IDEAS, 1, problem, items=items, most=len(items), add=replies.RoughIdea)
+            if not (new := person.reply if person.action == "add" else None):
                 break
-            new, number = person.reply, len(ideas) + 1
-            idea = Candidate(
-                number=number, title=new.title, idea=new.idea, thought=new.aim, by=PERSON, origin="person"
-            )
-            own.append(idea)
-            ideas.append(idea)
+            given: dict[str, Any] = {"title": new.title, "idea": new.idea, "thought": new.aim}
+            own.append(Candidate(number=len(ideas) + 1, by=PERSON, origin="person", **given))
+            ideas.append(own[-1])
         if not person.back:
             kept = person.picks or range(1, len(ideas) + 1)
-            result.ideas = [ideas[number - 1] for number in sorted(kept)]
+            found.ideas = [ideas[number - 1] for number in sorted(kept)]
             return
-        own = [
-            idea.model_copy(update={"number": number})
-            for number, idea in enumerate(own, len(result.ideas) + 1)
-        ]
+        numbered = enumerate(own, len(found.ideas) + 1)
+        own = [idea.model_copy(update={"number": number}) for number, idea in numbered]
 
 
-async def propose(desk: Desk, papers: Sequence[Excerpt], numbered: int) -> list[Candidate]:
+async def propose(desk: IdeationDesk, papers: Sequence[Excerpt], numbered: int) -> list[Candidate]:
     """Ideas for the problem from the papers (Table 11); numbers continue from earlier ideas."""
     desk.begin(IDEAS)
-    run, result = desk.run, desk.run.result
+    run, found = desk.run, desk.run.result
     count, spare = run.settings.ideas, run.settings.ideas // 5
-    kind = run.reply_type(IDEATOR, "propose", InspiredIdeas)
-    reply = await desk.ask(
-        IDEAS,
-        IDEATOR,
-        "propose",
-        ideas_of(kind, InspiredIdea, count - spare, count + spare),
-        problem=result.problem,
-        rationale=result.rationale,
-        papers=papers,
-        count=count,
-    )
+    kind = run.reply_type(IDEATOR, "propose", replies.InspiredIdeas)
+    kind = ideas_of(kind, InspiredIdea, count - spare, count + spare)
+    shown: dict[str, Any] = {
+        "problem": found.problem, "rationale": found.rationale, "papers": papers, "count": count,
+    }  # fmt: skip
+    reply = await desk.ask(IDEAS, IDEATOR, "propose", kind, **shown)
     ids = {number: paper.evidence for number, paper in enumerate(papers, 1)}
-    return [
-        Candidate(
-            number=number,
-            title=one.title,
-            idea=one.idea,
-            thought=one.inspiration,
-            by=desk.people[IDEATOR].name,
-            references=[ids[each] for each in _known(run, IDEAS, one, number, one.papers, [*ids])],
-            origin="literature",
-        )
-        for number, one in enumerate(reply.ideas, numbered + 1)
-    ]
+    by, ideas = desk.people[IDEATOR].name, list[Candidate]()
+    for number, one in enumerate(reply.ideas, numbered + 1):
+        references = [ids[each] for each in _known(run, IDEAS, one, number, one.papers, [*ids])]
+        told: dict[str, Any] = {"title": one.title, "idea": one.idea, "thought": one.inspiration}
+        ideas.append(Candidate(number=number, by=by, references=references, origin="literature", **told))
+    return ideas
 
 
 def _known(
@@ -246,110 +207,83 @@ def _known(
     """The valid numbers, each once; others are left out, with a warning."""
     if unknown := [str(each) for each in dict.fromkeys(named) if each not in shown]:
         what = "papers" if isinstance(one, InspiredIdea) else "ideas"
-        run.warn(
-            stage,
-            f"idea {number}, “{one.title}”, names {what} that were not shown: {', '.join(unknown)}; they are left out",
-        )
+        wrong = f"names {what} that were not shown: {', '.join(unknown)}; they are left out"
+        run.warn(stage, f"idea {number}, “{one.title}”, {wrong}")
     return [each for each in dict.fromkeys(named) if each in shown]
 
 
-async def filter_ideas(desk: Desk) -> list[Candidate]:
+async def filter_ideas(desk: IdeationDesk) -> list[Candidate]:
     """Merge equal ideas, judge each by itself, all in parallel, and keep the best; `selection` has the rules.
 
     Returns:
         The ideas kept, the best first.
     """
     desk.begin(FILTER)
-    run, result, settings = desk.run, desk.run.result, desk.run.settings
-    embedder = ecosystem_of(run).embedder
-    texts = [f"{idea.title}\n\n{idea.idea}" for idea in result.ideas]
-    result.ideas = merge(result.ideas, await asyncio.to_thread(embedder.embed, texts), settings.same)
-    for idea in result.ideas:
+    run, found, settings = desk.run, desk.run.result, desk.run.settings
+    embedder = retrieval.ecosystem_of(run).embedder
+    texts = [f"{idea.title}\n\n{idea.idea}" for idea in found.ideas]
+    found.ideas = merge(found.ideas, await asyncio.to_thread(embedder.embed, texts), settings.same)
+
+    def judge(number: int, outcome: str, reason: str) -> None:
+        run.emit(Judged(stage=FILTER, subject=f"idea {number}", outcome=outcome, reasoning=reason))
+
+    for idea in found.ideas:
         for twin in idea.merged:
-            outcome, reason = f"is merged into idea {idea.number}", f"similarity {twin.similarity:.2f}"
-            run.emit(Judged(stage=FILTER, subject=f"idea {twin.number}", outcome=outcome, reasoning=reason))
-    screenings = await together(*(_screen(desk, idea) for idea in result.ideas))
-    for idea, screening in zip(result.ideas, screenings, strict=True):
+            judge(twin.number, f"is merged into idea {idea.number}", f"similarity {twin.similarity:.2f}")
+    screenings = await together(*(_screen(desk, idea) for idea in found.ideas))
+    for idea, screening in zip(found.ideas, screenings, strict=True):
         idea.screening = screening
-    best = keep_best(result.ideas, settings.keep, settings.final[0])
-    for idea, screening in zip(result.ideas, screenings, strict=True):
-        outcome = "is kept" if screening.kept else "is left out"
-        run.emit(
-            Judged(stage=FILTER, subject=f"idea {idea.number}", outcome=outcome, reasoning=screening.why)
-        )
+    best = keep_best(found.ideas, settings.keep, settings.final[0])
+    for idea, screening in zip(found.ideas, screenings, strict=True):
+        judge(idea.number, "is kept" if screening.kept else "is left out", screening.why)
     return best
 
 
-async def _screen(desk: Desk, idea: Candidate) -> Screening:
+async def _screen(desk: IdeationDesk, idea: Candidate) -> ScreeningRecord:
     """The judgement of one idea by a judge who sees neither the others nor its origin (Table 12)."""
-    reply = await desk.ask(
-        FILTER,
-        JUDGE,
-        "screen",
-        replies.Screening,
-        turn=idea.number,
-        background=desk.run.material.text,
-        problem=desk.run.result.problem,
-        title=idea.title,
-        idea=idea.idea,
-    )
-    return Screening(**reply.model_dump())
+    shown: dict[str, Any] = {"background": desk.run.material.text, "problem": desk.run.result.problem}
+    shown |= {"title": idea.title, "idea": idea.idea}
+    reply = await desk.ask(FILTER, JUDGE, "screen", replies.Screening, turn=idea.number, **shown)
+    return ScreeningRecord(**reply.model_dump())
 
 
-async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
+async def refine(desk: IdeationDesk, selection: Sequence[Candidate]) -> None:
     """Refine the kept ideas to a few final ones, in one question so that they fit together (Table 13)."""
     desk.begin(REFINEMENT)
-    run, result = desk.run, desk.run.result
+    run, found = desk.run, desk.run.result
     while True:
         await _refine(desk, selection)
-        items = [run.wording(idea) for idea in result.final]
-        person = await steer(run, REFINEMENT, 1, result.coherence or "", items=items, most=1)
+        items = [run.wording(idea) for idea in found.final]
+        person = await steer(run, REFINEMENT, 1, found.coherence or "", items=items, most=1)
         if not person.back:
             break
-    result.idea = result.final[person.picks[0] - 1 if person.picks else 0]
+    found.idea = found.final[person.picks[0] - 1 if person.picks else 0]
 
 
-async def _refine(desk: Desk, selection: Sequence[Candidate]) -> None:
-    run, result = desk.run, desk.run.result
+async def _refine(desk: IdeationDesk, selection: Sequence[Candidate]) -> None:
+    run, found, by = desk.run, desk.run.result, desk.people[IDEATOR].name
     least, most = (min(each, len(selection)) for each in run.settings.final)
-    kind = run.reply_type(IDEATOR, "refine", Refinement)
-    reply = await desk.ask(
-        REFINEMENT,
-        IDEATOR,
-        "refine",
-        ideas_of(kind, RefinedIdea, least, most),
-        background=run.material.text,
-        problem=result.problem,
-        ideas=selection,
-        least=least,
-        most=most,
-    )
-    result.coherence, result.final = reply.coherence, []
+    kind = ideas_of(run.reply_type(IDEATOR, "refine", replies.Refinement), RefinedIdea, least, most)
+    shown: dict[str, Any] = {"background": run.material.text, "problem": found.problem, "ideas": selection}
+    reply = await desk.ask(REFINEMENT, IDEATOR, "refine", kind, least=least, most=most, **shown)
+    found.coherence, found.final = reply.coherence, []
     for number, one in enumerate(reply.ideas, 1):
         places = range(1, len(selection) + 1)
         sources = [selection[at - 1] for at in _known(run, REFINEMENT, one, number, one.sources, places)]
-        result.final.append(
-            FinalIdea(
-                number=number,
-                title=one.title,
-                idea=one.idea,
-                details=one.details,
-                by=desk.people[IDEATOR].name,
-                references=list(dict.fromkeys(each for source in sources for each in source.references)),
-                sources=[source.number for source in sources],
-                origin=_origin(sources),
-            )
-        )
+        references = dict.fromkeys(each for source in sources for each in source.references)
+        given: dict[str, Any] = one.model_dump(include={"title", "idea", "details"})
+        given |= {"sources": [source.number for source in sources], "origin": _origin(sources)}
+        found.final.append(result.FinalIdea(number=number, by=by, references=[*references], **given))
 
 
-def _origin(sources: Sequence[Candidate]) -> Origin | None:
-    origins: set[Origin] = {source.origin for source in sources}
+def _origin(sources: Sequence[Candidate]) -> result.Origin | None:
+    origins: set[result.Origin] = {source.origin for source in sources}
     if len(origins) < 2:
         return origins.pop() if origins else None
     return "person" if "person" in origins else "both"
 
 
-async def write(desk: Desk) -> None:
+async def write(desk: IdeationDesk) -> None:
     """The abstract of the first final idea, or of the one that a person picked."""
     desk.begin(WRITING)
 
@@ -367,7 +301,7 @@ SCIPIP = System(
     about="A proposer of research ideas for a background: it retrieves papers, brainstorms, filters and refines.",
     config=result.ScipipConfig,
     inputs=result.ScipipInputs,
-    result=ScipipResult,
+    result=result.ScipipResult,
     run=scipip,
     essence=report.essence,
     details=report.details,

@@ -9,7 +9,7 @@ from manyheads.report.page import Page, View
 from manyheads.report.pictures import Lineage, Row
 from manyheads.report.record import Record, count
 from manyheads.systems import results
-from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult, Twin
+from manyheads.systems.scipip.result import Candidate, FinalIdea, PaperCluster, ScipipResult, Twin
 
 
 def essence(result: ScipipResult) -> Iterator[tuple[str, str]]:
@@ -55,7 +55,7 @@ def report(record: Record) -> View:
 
 
 @dataclass(frozen=True)
-class Paper:
+class RetrievedPaper:
     """A retrieved paper: its evidence, and its number in the prompt."""
 
     evidence: Evidence
@@ -81,19 +81,19 @@ class IdeasPage(Page):
         return self.record.result.result
 
     @cached_property
-    def papers(self) -> dict[str, Paper]:
+    def papers(self) -> dict[str, RetrievedPaper]:
         """The retrieved papers by id of their evidence."""
         numbers = {cluster.members[0]: cluster.number for cluster in self.result.clusters if cluster.shown}
         ids = [member for cluster in self.result.clusters for member in cluster.members]
-        return {each.id: Paper(each, numbers.get(each.id)) for each in self.cited(ids)}
+        return {each.id: RetrievedPaper(each, numbers.get(each.id)) for each in self.cited(ids)}
 
     @property
-    def excerpts(self) -> list[Paper]:
+    def excerpts(self) -> list[RetrievedPaper]:
         """The papers shown to the model."""
         return [paper for paper in self.papers.values() if paper.number is not None]
 
     @cached_property
-    def clusters(self) -> list[tuple[Cluster, list[Paper]]]:
+    def clusters(self) -> list[tuple[PaperCluster, list[RetrievedPaper]]]:
         return [
             (cluster, [self.papers[member] for member in cluster.members if member in self.papers])
             for cluster in self.result.clusters

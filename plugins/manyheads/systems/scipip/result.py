@@ -17,7 +17,7 @@ from manyheads.base.resources import data_file
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.config.files import read_yaml
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person
-from manyheads.core.texts import FileOrText, Subject, is_there, subject_of, text_of
+from manyheads.core.texts import FileOrText, is_there, subject_of, text_of
 from manyheads.systems.scipip import replies
 from manyheads.team.run import Run
 
@@ -137,14 +137,12 @@ def need_corpus(config: RunConfig) -> RunConfig:
 
 # The background.
 
-LONG = 1500
-"""A background with more words makes each question long."""
-SHORT = 5
-"""A background with fewer words says little."""
+LONG = 1500  # words; more make each question long
+SHORT = 5  # words; fewer say little
 
 
 @dataclass(frozen=True)
-class Background:
+class ScipipBackground:
     """The research background of a run; `text` includes the title, if there is one."""
 
     source: str
@@ -161,15 +159,11 @@ class Background:
     def warnings(self) -> Iterator[str]:
         """Warnings about the background."""
         if self.words < SHORT:
-            yield (
-                f"{self}: it says little about the goal, so any paper with these words may be found; "
-                "two or three sentences find better ones"
-            )
+            found = "any paper with these words may be found; two or three sentences find better ones"
+            yield f"{self}: it says little about the goal, so {found}"
         if self.words > LONG:
-            yield (
-                f"{self}: most questions contain all of it, and the model may lose the thread; "
-                "shorten it to a page"
-            )
+            thread = "the model may lose the thread; shorten it to a page"
+            yield f"{self}: most questions contain all of it, and {thread}"
         letters = [letter for letter in self.text if letter.isalpha()]
         if 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) < len(letters):
             yield (
@@ -178,22 +172,17 @@ class Background:
             )
 
 
-def read_background(config: RunConfig) -> Background | None:
+def read_background(config: RunConfig) -> ScipipBackground | None:
     """The named background; a single word without dot or slash is a text, unless a file has this name.
 
     Raises:
         SubjectError: the file is missing, cannot be read, or does not contain exactly one text.
     """
-    background: str | None = config.inputs.background
-    if background is None:
+    if (background := config.inputs.background) is None:
         return None
     word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
-    subject: Subject = (
-        text_of(background, "the background", KINDS)
-        if word
-        else subject_of(background, "the background", KINDS)
-    )
-    return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
+    subject = (text_of if word else subject_of)(background, "the background", KINDS)
+    return ScipipBackground(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
 
 
 Origin = Literal["literature", "brainstorm", "both", "person"]
@@ -227,7 +216,7 @@ class EntitySet(Part):
         return list(dict.fromkeys(name for names in self.synonyms.values() for name in names))
 
 
-class Cluster(Part):
+class PaperCluster(Part):
     """Papers with nearly the same content (§3.2.2), as evidence; the first represents all."""
 
     number: int
@@ -236,7 +225,7 @@ class Cluster(Part):
     """Whether the model was shown its first paper, under the cluster's number."""
 
 
-class Screening(Part):
+class ScreeningRecord(Part):
     """The judgement of an idea by itself, and the filter's decision (§3.3.1)."""
 
     fit: int
@@ -266,7 +255,7 @@ class Candidate(Idea):
     origin: Origin
     merged: list[Twin] = []
     """Nearly equal ideas merged into it."""
-    screening: Screening | None = None
+    screening: ScreeningRecord | None = None
 
 
 class FinalIdea(Idea):
@@ -290,7 +279,7 @@ class ScipipResult(Part):
     path: str | None = None
     background: ResearchBackground | None = None
     entities: EntitySet = EntitySet()
-    clusters: list[Cluster] = []
+    clusters: list[PaperCluster] = []
     """Of the papers that were found, the most relevant first; `evidence` tells how each was found."""
     records: dict[str, int] = {}
     """Of the papers that the model was shown, how many records each maker has made; an empty name stands for none."""
@@ -309,4 +298,4 @@ class ScipipResult(Part):
     """Number of replies requested."""
 
 
-ScipipRun = Run[ScipipResult, ScipipConfig, Background]
+ScipipRun = Run[ScipipResult, ScipipConfig, ScipipBackground]

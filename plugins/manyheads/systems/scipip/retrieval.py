@@ -15,6 +15,7 @@ from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Extraction
 from manyheads.corpus.retrieval import Inspiration
+from manyheads.systems.scipip import result as results
 from manyheads.systems.scipip.replies import Entities, Synonyms
 from manyheads.systems.scipip.result import (
     IDEATOR,
@@ -22,7 +23,6 @@ from manyheads.systems.scipip.result import (
     JUDGE,
     RESEARCHER,
     Candidate,
-    Cluster,
     EntitySet,
     ScipipRun,
     needs,
@@ -46,26 +46,23 @@ NAMES = {IDEATOR: "Ideator", INDEXER: "Indexer", JUDGE: "Judge", RESEARCHER: "Re
 
 
 @dataclass
-class Desk:
+class IdeationDesk:
     """The people of a run."""
 
     run: ScipipRun
     people: Mapping[str, Speaker]
 
     @classmethod
-    def of(cls, run: ScipipRun) -> "Desk":
+    def of(cls, run: ScipipRun) -> "IdeationDesk":
         """The people the run's config needs; the result names them."""
         area = {"area": run.settings.area}
         roles = list(dict.fromkeys(role for role, _ in needs(run.config)))
-        people = {
-            role: run.speaker(role, NAMES[role], **(area if role in (IDEATOR, JUDGE) else {}))
-            for role in roles
-        }
+        known = {IDEATOR: area, JUDGE: area}
+        people = {role: run.speaker(role, NAMES[role], **known.get(role, {})) for role in roles}
         run.result.team = [Person(name=each.name, role=role) for role, each in people.items()]
         return cls(run, people)
 
     def begin(self, stage: str) -> None:
-        """Begin a stage."""
         settings = self.run.settings
         optional = {BRAINSTORM: settings.brainstorms, WRITING: settings.abstract}
         self.run.begin(stage, {name: title for name, title in TITLES.items() if optional.get(name, True)})
@@ -83,8 +80,7 @@ class Desk:
 
 MOST, MOST_BRAINSTORMED = 5, 10
 """Maximum entities of a background (Table 7), and of all brainstormed ideas together."""
-LONGEST = 8
-"""Maximum words of an entity; anything longer is a sentence, which is no key term of a paper."""
+LONGEST = 8  # words of an entity; anything longer is a sentence, which is no key term of a paper
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ def ecosystem_of(run: ScipipRun) -> Ecosystem:
     return run.literature
 
 
-async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
+async def retrieve(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
     """The papers for the ideas: one from each of the first `scipip.papers` clusters.
 
     Args:
@@ -118,9 +114,8 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
     if "entity" in options.how:
         result.entities = await _entities(desk, brainstormed)
         if not result.entities.terms:
-            run.warn(
-                RETRIEVAL, "the model named no entity: the database's entities in the background are used"
-            )
+            line = "the model named no entity: the database's entities in the background are used"
+            run.warn(RETRIEVAL, line)
     database = await asyncio.to_thread(open_database, ecosystem_of(run))
     own, synonyms = result.entities.terms, result.entities.others
     inspirations = await database.retrieve(background, options, own or None, synonyms=synonyms)
@@ -128,36 +123,26 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
         run.warn(RETRIEVAL, note)
     if not inspirations.papers:
         run.warn(RETRIEVAL, "no paper was found: problem and ideas come from the background alone")
-    rows = (
-        {"id": each.paper.id, "title": each.paper.title, "year": each.paper.year}
-        for each in inspirations.papers
-    )
+    papers = {each.paper.id: each.paper for each in inspirations.papers}
+    rows = ({"id": each.id, "title": each.title, "year": each.year} for each in papers.values())
     run.emit(Retrieved(stage=RETRIEVAL, query=background, hits=tuple(rows)))
     ids = {each.paper.id: _cite(run, each) for each in inspirations.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
-        Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
+        results.PaperCluster(number=n, members=[ids[paper] for paper in each], shown=n <= run.settings.papers)
         for n, each in enumerate(clusters, 1)
     ]
-    first = [each.members[0] for each in clusters[: run.settings.papers]]
-    papers, records = {each.paper.id: each.paper for each in inspirations.papers}, database.records(first)
-    excerpts = list[Excerpt]()
+    first = [each[0] for each in clusters[: run.settings.papers]]
+    records, excerpts = database.records(first), list[Excerpt]()
     for paper in (papers[each] for each in first):
         record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract, made_by="")
         result.records[record.made_by] = result.records.get(record.made_by, 0) + 1
-        excerpts.append(
-            Excerpt(
-                ids[paper.id],
-                paper.title,
-                record.background,
-                record.summary,
-                record.detailed_ideas or record.main_ideas,
-            )
-        )
+        ideas = record.detailed_ideas or record.main_ideas
+        excerpts.append(Excerpt(ids[paper.id], paper.title, record.background, record.summary, ideas))
     return excerpts
 
 
-async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
+async def _entities(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> EntitySet:
     """Entities of the background and of brainstormed ideas, and their synonyms.
 
     The paper also has a model read the abstracts of the semantic hits again, and name synonyms of their entities (§3.2.1).
@@ -167,12 +152,11 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     texts = [(run.material.text, MOST)]
     if brainstormed:
         texts.append(("\n\n".join(run.wording(idea) for idea in brainstormed), MOST_BRAINSTORMED))
-    replies = await together(
-        *(
-            desk.ask(RETRIEVAL, INDEXER, "entities", Entities, turn=turn, text=text, most=most)
-            for turn, (text, most) in enumerate(texts, 1)
-        )
+    asked = (
+        desk.ask(RETRIEVAL, INDEXER, "entities", Entities, turn=turn, text=text, most=most)
+        for turn, (text, most) in enumerate(texts, 1)
     )
+    replies = await together(*asked)
     entities = [_terms(run, reply.entities)[:most] for reply, (_, most) in zip(replies, texts, strict=True)]
     result = EntitySet(background=entities[0], brainstorm=[name for names in entities[1:] for name in names])
     if run.settings.synonyms and result.terms:
@@ -191,29 +175,16 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
     terms = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
     short = [term for term in terms if word_count(term) <= LONGEST]
     if over := len(terms) - len(short):
-        run.warn(
-            RETRIEVAL, f"{over} of {len(terms)} entities have more than {LONGEST} words and are left out"
-        )
+        entities = f"{over} of {len(terms)} entities"
+        run.warn(RETRIEVAL, f"{entities} have more than {LONGEST} words and are left out")
     return short
 
 
 def _cite(run: ScipipRun, inspiration: Inspiration) -> str:
     """Add a paper to the evidence, with each channel that found it; returns its id."""
-    paper = inspiration.paper
-    ids = [
-        run.evidence.cite(
-            paper.id,
-            paper.title,
-            Retrieval(
-                source=run.config.corpus,
-                score=None if each.similarity is None else round(each.similarity, 4),
-                stage=RETRIEVAL,
-                channel=each.how,
-                reason=each.reason,
-            ),
-            year=paper.year,
-            of=paper,
-        )
-        for each in inspiration.channels
-    ]
+    paper, corpus, ids = inspiration.paper, run.config.corpus, list[str]()
+    for each in inspiration.channels:
+        score = None if each.similarity is None else round(each.similarity, 4)
+        way = Retrieval(source=corpus, score=score, stage=RETRIEVAL, channel=each.how, reason=each.reason)
+        ids.append(run.evidence.cite(paper.id, paper.title, way, year=paper.year, of=paper))
     return ids[0]

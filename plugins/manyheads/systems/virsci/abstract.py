@@ -19,7 +19,7 @@ Opening = Callable[[int], Awaitable[Abstract]]
 
 
 @dataclass
-class Manuscript:
+class AbstractDrafts:
     """The abstract of an idea and how it came about; the last draft is the current one."""
 
     result: VirSciResult
@@ -37,7 +37,7 @@ class Manuscript:
     def text(self) -> str:
         return self.current.spoken() if self.drafts else ""
 
-    def shown(self, turn: int) -> dict[str, object]:
+    def prompt_variables(self, turn: int) -> dict[str, object]:
         """Q_abstract holds the topic and the chosen idea, which the abstract must match; `turn` counts from 1."""
         known = {"topic": self.topic, "contribution": self.idea, "abstract": self.current}
         return {**known, "turn": turn, "turns": self.turns}
@@ -49,14 +49,14 @@ class Manuscript:
 
 async def write_abstract(
     run: VirSciRun, team: Team, topic: str, idea: ScoredIdea, *, before: int = 0
-) -> Manuscript:
+) -> AbstractDrafts:
     """The leader drafts; then each member in order rates, proposes changes and rewrites, for the stage's turns.
 
     Turn numbers continue from `before`.
     """
     turns, leader = run.settings.turns.of(STAGE), team.leader.speaker
     run.begin(STAGE, stages(run.config), turns=turns)
-    manuscript = Manuscript(run.result, topic, idea, turns)
+    manuscript = AbstractDrafts(run.result, topic, idea, turns)
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
@@ -65,15 +65,16 @@ async def write_abstract(
         return (await ask_with_advice(run, team, question, Abstract, context=run.wording(idea))).value
 
     async def rewrite(turn: int) -> Abstract:
-        question = Question(STAGE, turn, leader, "scientist", "revise", manuscript.shown(1), "leader")
+        question = Question(
+            STAGE, turn, leader, "scientist", "revise", manuscript.prompt_variables(1), "leader"
+        )
         return (await run.ask(question, Revision)).value
 
     await write(run, team, manuscript, draft, before)
     while True:
         current = manuscript.current
-        person = await steer(
-            run, STAGE, current.turn, run.wording(current), edit=Abstract(**sections(current))
-        )
+        edit = Abstract(**sections(current))
+        person = await steer(run, STAGE, current.turn, run.wording(current), edit=edit)
         if person.reply:
             manuscript.add(person.reply, PERSON, current.turn)
         if not person.back:
@@ -83,7 +84,9 @@ async def write_abstract(
     return manuscript
 
 
-async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
+async def write(
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, opening: Opening, before: int
+) -> None:
     """A round of writing: the leader's opening, then revisions.
 
     Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history. Without a valid revision the abstract stays.
@@ -97,10 +100,15 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
             # is drawn to follow the leader, and its last speaker is dropped.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
-            variables, recall = manuscript.shown(turn - before), manuscript.idea.title
-            question = Question(
-                STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall, spare=True
+            task = (
+                STAGE,
+                turn,
+                speaker.speaker,
+                "scientist",
+                "revise",
+                manuscript.prompt_variables(turn - before),
             )
+            question = Question(*task, recall=manuscript.idea.title, spare=True)
             context = run.wording(manuscript.current)
             reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
             if reply:

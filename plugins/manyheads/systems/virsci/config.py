@@ -71,7 +71,7 @@ class IdeaConfig(Strict):
     Texts too long for the embedding model are embedded in parts, whose vectors are averaged."""
 
     @property
-    def whole(self) -> bool:
+    def queries_whole(self) -> bool:
         return self.query == "whole"
 
 

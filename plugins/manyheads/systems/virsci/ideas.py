@@ -60,7 +60,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class Discarded:
+class DiscardedIdea:
     """An idea discarded after self-review, with the papers that its abstract is too close to."""
 
     idea: ScoredIdea
@@ -79,21 +79,14 @@ class Archive(Thread):
 
 
 async def find_ideas(
-    run: VirSciRun,
-    team: Team,
-    topic: str,
-    discarded: Sequence[Discarded] = (),
-    *,
-    before: int = 0,
-    numbered: int = 0,
+    run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
 ) -> tuple[list[ScoredIdea], list[ScoredIdea]]:
     """All ideas, with those that a person adds, and the ones that a person picks; see `propose_ideas`."""
     ideas = list[ScoredIdea]()
     most, kind = run.settings.ideas.keep, run.reply_type("scientist", "idea", Idea)
     while True:
-        ideas += await propose_ideas(
-            run, team, topic, discarded, before=before, numbered=numbered + len(ideas)
-        )
+        last = numbered + len(ideas)
+        ideas += await propose_ideas(run, team, topic, discarded, before=before, numbered=last)
         before = ideas[-1].turn
         while True:
             items = [run.wording(idea) for idea in ideas]
@@ -110,13 +103,7 @@ async def find_ideas(
 
 
 async def propose_ideas(
-    run: VirSciRun,
-    team: Team,
-    topic: str,
-    discarded: Sequence[Discarded] = (),
-    *,
-    before: int = 0,
-    numbered: int = 0,
+    run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
 ) -> list[ScoredIdea]:
     """All ideas that the team proposes on a topic, in order.
 
@@ -126,16 +113,11 @@ async def propose_ideas(
     If the stage is repeated after a discard (App. B.1), the prompt says what was discarded and why. Numbers of turns and
     ideas continue from `before` and `numbered`.
     """
-    run.begin(
-        STAGE,
-        stages(run.config),
-        "Idea generation, again" if before else None,
-        turns=run.settings.turns.of(STAGE),
-    )
     archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)
+    run.begin(STAGE, stages(run.config), "Idea generation, again" if before else None, turns=turns)
     async for member in speakers(run, team, archive, STAGE, before=before):
         previous = archive.ideas[-1] if archive.ideas else None
-        query = previous.query(config.whole) if previous else topic
+        query = previous.query(config.queries_whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
@@ -145,9 +127,8 @@ async def propose_ideas(
             "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
         }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
-        question = Question(
-            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
-        )
+        task = (STAGE, archive.turn, member.speaker, "scientist", "idea")
+        question = Question(*task, variables, recall=recall)
         kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
         kind = idea_after(kind, number - 1) if previous else kind
         reply, guests = await speak(run, team, question, kind, context=archive.text())
@@ -157,8 +138,7 @@ async def propose_ideas(
         idea = scored(reply, number, member.name, archive.turn, references, weight, round=round_)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
-        run.expect(
-            idea.query(config.whole)
-        )  # the next speaker's query; at a turn's end the summary comes first
+        # the next speaker's query; at a turn's end the summary comes first
+        run.expect(idea.query(config.queries_whole))
         archive.add(member, run.wording(idea), guests, number)
     return archive.ideas

@@ -30,10 +30,8 @@ def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     elif review.passed:
         yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
     else:
-        yield (
-            "Review",
-            f"not passed: similarity to published papers up to {closest} of 100, the limit is {review.threshold}{how}",
-        )
+        limit = f"up to {closest} of 100, the limit is {review.threshold}{how}"
+        yield "Review", f"not passed: similarity to published papers {limit}"
 
 
 def work(result: TeamResult) -> Iterator[str]:
@@ -48,7 +46,7 @@ def report(record: Record, *, alone: bool = False) -> View:
 
 
 @dataclass(frozen=True)
-class Version:
+class DraftVersion:
     """A version of the abstract with its difference to the one before: pieces by section, title first."""
 
     number: int
@@ -91,11 +89,10 @@ class TeamPage(Page):
         result = self.result
         if not isinstance(result, VirSciResult) or not result.team:
             return None
-        standings: dict[str, list[Standing]] = {}
-        for place, person in enumerate(result.team):
-            standings[person.name] = [
-                "left" if person.name in result.left else "member" if place else "leader"
-            ]
+        standings: dict[str, list[Standing]] = {
+            person.name: ["left" if person.name in result.left else "member" if place else "leader"]
+            for place, person in enumerate(result.team)
+        }
         asked = Counter((guest.by, guest.name) for guest in result.guests)
         # Until a run is finished, only its events have the guests.
         asked |= Counter((event.by, event.guest) for event in self.record.of(Invited))
@@ -138,12 +135,12 @@ class TeamPage(Page):
         return tallies(self.result.votes, self.result.ideas)
 
     @cached_property
-    def versions(self) -> list[Version]:
+    def versions(self) -> list[DraftVersion]:
         """Each draft with the previous one; the first of a round has none.
 
         Guests are listed with the first draft of the turn by the member who asked them.
         """
-        versions: list[Version] = []
+        versions: list[DraftVersion] = []
         drafts, heard = self.result.drafts, dict[tuple[str, int], list[Line]]()
         for turn, line in self.guests["abstract"]:
             heard.setdefault((line.by, turn), []).append(line)
@@ -158,7 +155,7 @@ class TeamPage(Page):
             changes = [changed_words(pieces) for _, pieces in sections]
             came, went = (sum(numbers) for numbers in zip(*changes, strict=True))
             advice = heard.pop((new.by, new.turn), [])
-            versions.append(Version(number, new, sections, advice, alone, came, went))
+            versions.append(DraftVersion(number, new, sections, advice, alone, came, went))
         return versions
 
     @property
@@ -208,16 +205,12 @@ class TeamPage(Page):
     @cached_property
     def best(self) -> list[ScoredIdea]:
         """The ideas, the winning one first, then by votes and confidence; discarded ones last."""
-        return sorted(
-            self.result.ideas,
-            key=lambda idea: (
-                idea != self.chosen,
-                idea.number in self.given_up,
-                -self.votes.get(idea.number, -1),
-                -idea.confidence,
-                idea.number,
-            ),
-        )
+
+        def rank(idea: ScoredIdea) -> tuple[float, ...]:
+            outcome = idea != self.chosen, idea.number in self.given_up, -self.votes.get(idea.number, -1)
+            return *outcome, -idea.confidence, idea.number
+
+        return sorted(self.result.ideas, key=rank)
 
     @property
     def weight(self) -> float:

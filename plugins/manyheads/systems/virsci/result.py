@@ -17,7 +17,7 @@ from manyheads.systems.virsci.config import STAGES, VirSciConfig
 from manyheads.team.run import Guest, Run
 
 
-class Overlap(Part):
+class OverlapRecord(Part):
     """What the leader finds between an abstract and one published paper."""
 
     evidence: str
@@ -27,7 +27,7 @@ class Overlap(Part):
     reason: str
 
 
-class SelfReview(Part):
+class SelfReviewRecord(Part):
     """The leader's comparison of an abstract with the published papers closest to it."""
 
     number: int
@@ -37,7 +37,7 @@ class SelfReview(Part):
     closest: int | None = None
     """The highest similarity; None where there was no paper to compare with."""
     too_close: bool
-    overlaps: list[Overlap] = []
+    overlaps: list[OverlapRecord] = []
     outcome: str | None = None
     """The outcome; None if the abstract was kept anyway, or nothing was compared."""
 
@@ -56,7 +56,7 @@ class SelfReviews(Part):
     passed: bool | None = None
     """Of the last abstract; None before it is settled, and where nothing could be compared: no proof of novelty."""
     threshold: int
-    reviews: list[SelfReview] = []
+    reviews: list[SelfReviewRecord] = []
     discarded: list[Discarded] = []
 
 

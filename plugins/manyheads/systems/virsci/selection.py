@@ -23,9 +23,8 @@ async def select_team(run: VirSciRun) -> Team:
     run.begin(STAGE, stages(run.config))
     config, literature = run.settings.team, run.literature
     need_members(config, literature)
-    scientist = (
-        literature.scientist(config.leader) if config.leader else run.rng.choice(literature.scientists)
-    )
+    named = config.leader and literature.scientist(config.leader)
+    scientist = named or run.rng.choice(literature.scientists)
     team, invited = Team([]), 0
     _join(run, team, Member(scientist, run.scientist("leader", scientist)))
     aims = {name: aim for name in MEASURES if (aim := getattr(config, name)) is not None}
@@ -51,11 +50,8 @@ async def select_team(run: VirSciRun) -> Team:
     for name, aim in aims.items():
         if gap(team.profiles(), {name: aim}):
             value = "unknown" if (share := values[name]) is None else f"{share:.2f}"
-            run.warn(
-                STAGE,
-                f"team.{name} is {aim:g}, but the team's {name} is {value}: among the scientists who would join, no "
-                f"team drawn around {scientist.name} comes closer",
-            )
+            near = f"among the scientists who would join, no team drawn around {scientist.name} comes closer"
+            run.warn(STAGE, f"team.{name} is {aim:g}, but the team's {name} is {value}: {near}")
     return team
 
 

@@ -7,7 +7,7 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Draft
 from manyheads.systems.virsci import result
 from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
-from manyheads.systems.virsci.abstract import Manuscript, write
+from manyheads.systems.virsci.abstract import AbstractDrafts, write
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
 from manyheads.systems.virsci.replies import Revision, SelfReview, review_of
@@ -19,16 +19,13 @@ STAGE = "review"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AbstractComparison:
     """R_review: the abstract compared with each of the closest papers, in the order of the list.
 
-    Attributes:
-        number: of the review in its run, from 1; also its turn in the review stage.
-        threshold: similarity from which the abstract is too close.
+    `number` is of the review in its run, from 1, and its turn; from `threshold` on the abstract is too close.
     """
 
     number: int
-    abstract: Draft
     overlaps: tuple[Likeness, ...]
     threshold: int
 
@@ -44,8 +41,8 @@ class Comparison:
 
 
 async def review_and_revise(
-    run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews
-) -> Comparison:
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, reviews: SelfReviews
+) -> AbstractComparison:
     """The leader's review of one abstract; if it had to be revised, the second review.
 
     `reviews` are the earlier ones of the run. An abstract that is still too close in the second review does not pass.
@@ -58,7 +55,7 @@ async def review_and_revise(
     return await _review(run, team, manuscript, reviews)
 
 
-async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Comparison) -> None:
+async def _revise(run: VirSciRun, team: Team, manuscript: AbstractDrafts, review: AbstractComparison) -> None:
     """Another round of writing; the leader begins, with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
 
     The other members get the usual prompt (Eq. 4).
@@ -78,16 +75,19 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
     await write(run, team, manuscript, rework, current.turn)
 
 
-async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> Comparison:
+async def _review(
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, reviews: SelfReviews
+) -> AbstractComparison:
     """The next review, recorded in the result."""
     run.begin(STAGE, stages(run.config))
-    review = await _compare(run, team, manuscript.current, len(reviews.reviews) + 1)
+    abstract = manuscript.current
+    review = await _compare(run, team, abstract, len(reviews.reviews) + 1)
     overlaps = [
-        result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
+        result.OverlapRecord(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
         for each in review.overlaps
     ]
-    record = result.SelfReview(
-        number=review.number, round=review.abstract.round or 1, title=review.abstract.title,
+    record = result.SelfReviewRecord(
+        number=review.number, round=abstract.round or 1, title=abstract.title,
         closest=review.closest, too_close=bool(review.too_close), overlaps=overlaps,
     )  # fmt: skip
     reviews.reviews.append(record)
@@ -96,41 +96,33 @@ async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: S
     return review
 
 
-async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> Comparison:
+async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> AbstractComparison:
     """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
-    config = run.settings.self_review
+    config, leader = run.settings.self_review, team.leader.speaker
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
         run.warn(STAGE, "the abstract is not reviewed: no published paper was found to compare it with")
-        return Comparison(number, abstract, (), config.threshold)
+        return AbstractComparison(number, (), config.threshold)
 
     def each_once(reply: SelfReview) -> str | None:
         """Each listed paper is compared exactly once."""
-        papers = sorted(each.paper for each in reply.overlaps)
-        if papers == list(range(1, len(hits) + 1)):
-            return None
-        return run.roles.prompts.render(
-            "leader/invalid.md.j2", {"count": len(hits), "numbers": papers}
-        ).strip()
+        fault = {"count": len(hits), "numbers": sorted(each.paper for each in reply.overlaps)}
+        right = fault["numbers"] == [*range(1, len(hits) + 1)]
+        return None if right else run.roles.prompts.render("leader/invalid.md.j2", fault).strip()
 
-    variables = {"abstract": abstract, "references": hits}
-    leader = team.leader.speaker
-    question = Question(STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once)
+    shown = {"abstract": abstract, "references": hits}
+    question = Question(STAGE, number, leader, "leader", "self_review", shown, "leader", check=each_once)
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
     reply = await run.hear(question, kind)
     overlaps = sorted(reply.overlaps, key=lambda each: each.paper) if reply else ()
     likenesses = (Likeness(hits[each.paper - 1], each.similarity, each.reason) for each in overlaps)
-    return Comparison(number, abstract, tuple(likenesses), config.threshold)
+    return AbstractComparison(number, tuple(likenesses), config.threshold)
 
 
-def judge(run: VirSciRun, review: Comparison, outcome: str, reviews: SelfReviews) -> None:
+def judge(run: VirSciRun, review: AbstractComparison, outcome: str, reviews: SelfReviews) -> None:
     """Record the outcome of the last review and report it as an event."""
     reviews.reviews[-1].outcome = outcome
     nearest = max(review.overlaps, key=lambda each: each.similarity)
-    reasoning = (
-        f"at most {nearest.similarity} of 100 alike, too close from {review.threshold}: "
-        f"“{nearest.hit.paper.title}”"
-    )
-    run.emit(
-        Judged(stage=STAGE, turn=review.number, subject="self-review", outcome=outcome, reasoning=reasoning)
-    )
+    alike = f"at most {nearest.similarity} of 100 alike, too close from {review.threshold}"
+    why, turn = f"{alike}: “{nearest.hit.paper.title}”", review.number
+    run.emit(Judged(stage=STAGE, turn=turn, subject="self-review", outcome=outcome, reasoning=why))

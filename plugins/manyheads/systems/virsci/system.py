@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
-from manyheads.systems.virsci.abstract import Manuscript, write_abstract
+from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
 from manyheads.systems.virsci.config import TopicInput, VirSciConfig
-from manyheads.systems.virsci.ideas import Discarded, find_ideas, most_confident
+from manyheads.systems.virsci.ideas import DiscardedIdea, find_ideas, most_confident
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
-from manyheads.systems.virsci.self_review import STAGE, Comparison, judge, review_and_revise
+from manyheads.systems.virsci.self_review import STAGE, AbstractComparison, judge, review_and_revise
 from manyheads.systems.virsci.topic import find_topic
 from manyheads.systems.virsci.vote import VOTE, most_novel
 from manyheads.team.steering import steer
@@ -42,14 +42,14 @@ async def virsci(run: VirSciRun) -> None:
 
 
 @dataclass
-class Round:
+class IdeaRound:
     """One pass from ideas to an abstract: ideas, votes, drafts, and the last self-review."""
 
     ideas: list[ScoredIdea]
     chosen: ScoredIdea
     ballots: list[Vote]
-    manuscript: Manuscript
-    review: Comparison | None = None
+    manuscript: AbstractDrafts
+    review: AbstractComparison | None = None
 
     @property
     def turns(self) -> dict[str, int]:
@@ -61,12 +61,12 @@ class Round:
         }
 
 
-async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
+async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[IdeaRound]:
     """Rounds until an abstract passes the self-review, if there is one; the last round's abstract is the result.
 
     After `self_review.max_discards` discards the last abstract is kept, with a warning.
     """
-    rounds: list[Round] = []
+    rounds: list[IdeaRound] = []
     config, result = run.settings.self_review, run.result
     if config.enabled:
         result.self_review = results.SelfReviews(threshold=config.threshold)
@@ -82,11 +82,9 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
             return rounds
         if len(rounds) > config.max_discards:
             reviews.passed = False
-            run.warn(
-                STAGE,
-                f"the abstract is kept although it is too close to published work ({review.closest} of 100, too close "
-                f"from {review.threshold}): self_review.max_discards is {config.max_discards}",
-            )
+            close = f"{review.closest} of 100, too close from {review.threshold}"
+            kept = f"the abstract is kept although it is too close to published work ({close})"
+            run.warn(STAGE, f"{kept}: self_review.max_discards is {config.max_discards}")
             return rounds
         judge(run, review, "discarded with its idea", reviews)
         abstract = Abstract.of(last.manuscript.current)
@@ -94,13 +92,13 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
         result.idea = result.abstract = None
 
 
-async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -> Round:
+async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[IdeaRound]) -> IdeaRound:
     """Ideas, a vote and an abstract; numbers of turns and ideas continue from earlier rounds.
 
     Without novelty assessment the last idea is taken (App. D.2.2). An idea that a person picks needs no vote.
     """
     before = earlier[-1].turns if earlier else dict.fromkeys(("idea", "novelty", "abstract"), 0)
-    discarded = [Discarded(one.chosen, one.review.too_close) for one in earlier if one.review]
+    discarded = [DiscardedIdea(one.chosen, one.review.too_close) for one in earlier if one.review]
     numbered, result = sum(len(one.ideas) for one in earlier), run.result
     ideas, picked = await find_ideas(run, team, topic, discarded, before=before["idea"], numbered=numbered)
     if run.settings.novelty.enabled and len(picked) != 1:
@@ -117,7 +115,7 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -
         chosen, ballots = (picked or ideas)[-1], list[Vote]()
         result.choose([chosen], chosen, 0, None)
     manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
-    last = Round(ideas, chosen, ballots, manuscript)
+    last = IdeaRound(ideas, chosen, ballots, manuscript)
     result.turns |= last.turns
     return last
 

@@ -17,7 +17,7 @@ STAGE = "topic"
 
 
 @dataclass(frozen=True)
-class View:
+class Opinion:
     """What a member says in the consensus check."""
 
     name: str
@@ -56,7 +56,7 @@ async def _discuss_until_majority(run: VirSciRun, team: Team, before: int) -> tu
 
     Without a majority the discussion restarts, up to `topics.max_restarts` times.
     """
-    thread, views, config = Thread(turn=before), list[View](), run.settings.topics
+    thread, views, config = Thread(turn=before), list[Opinion](), run.settings.topics
     for attempt in range(config.max_restarts + 1):
         thread = await _hold_discussion(run, team, thread.turn, views)
         run.result.turns[STAGE] = thread.turn
@@ -77,7 +77,7 @@ def _history(thread: Thread) -> dict[str, object]:
     return {"summaries": list(thread.summaries), "replies": list(thread.replies)}
 
 
-async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Sequence[View]) -> Thread:
+async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Sequence[Opinion]) -> Thread:
     """K turns of Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
 
     Q_topic holds the starting topic, if one is given (App. C.3). The last turn has no summary: its replies settle
@@ -90,22 +90,21 @@ async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Seque
             "turns": turns, "views": views, **_history(thread),
         }  # fmt: skip
         recall = thread.summaries[-1] if thread.summaries else team.interests()
-        question = Question(
-            STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
-        )
+        task = (STAGE, thread.turn, member.speaker, "scientist", "topic")
+        question = Question(*task, variables, recall=recall)
         reply, guests = await speak(run, team, question, Remark, context=thread.text())
         if reply:
             thread.add(member, run.wording(reply), guests)
     return thread
 
 
-async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[View]:
+async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[Opinion]:
     """For each member, whether the team shares a direction; members without a valid reply are not counted."""
 
-    async def ask(member: Member) -> View | None:
+    async def ask(member: Member) -> Opinion | None:
         question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread))
         view = await run.hear(question, Consensus)
-        return view and View(member.name, view.agree, view.reasoning)
+        return view and Opinion(member.name, view.agree, view.reasoning)
 
     views = [view for view in await together(*(ask(member) for member in team.members)) if view]
     outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"

@@ -20,7 +20,7 @@ STAGE = VOTE = "novelty"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BallotIdea:
     """An idea as shown to judges: its text, without its author's ratings, and the numbers of its closest papers of B_past."""
 
     text: str
@@ -29,16 +29,13 @@ class Candidate:
 
 def candidates_of(
     texts: Sequence[str], closest: Sequence[Sequence[Cited]]
-) -> tuple[list[Candidate], list[Cited]]:
+) -> tuple[list[BallotIdea], list[Cited]]:
     """Ideas for judges, and their papers, each once, in an order that tells nothing about the ideas: by title."""
     distinct = {hit.evidence: hit for hits in closest for hit in hits}
     papers = sorted(distinct.values(), key=lambda hit: (hit.paper.title, hit.evidence))
     numbers = {hit.evidence: number for number, hit in enumerate(papers, 1)}
-    candidates = [
-        Candidate(text, [numbers[hit.evidence] for hit in hits])
-        for text, hits in zip(texts, closest, strict=True)
-    ]
-    return candidates, papers
+    places = ([numbers[hit.evidence] for hit in hits] for hits in closest)
+    return [BallotIdea(*each) for each in zip(texts, places, strict=True)], papers
 
 
 async def most_novel(
@@ -57,7 +54,7 @@ async def most_novel(
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
-    whole, k = run.settings.ideas.whole, run.settings.novelty.references
+    whole, k = run.settings.ideas.queries_whole, run.settings.novelty.references
     closest = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
     candidates, papers = candidates_of([run.wording(idea) for idea in ideas], closest)
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
@@ -81,12 +78,8 @@ async def most_novel(
 
     async def cast(held: Sequence[int]) -> None:
         """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
-        copied = {
-            seat
-            for seat, member in enumerate(team.members)
-            if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
-        }
-        seats = range(len(orders))
+        seats, models = range(len(orders)), [run.config.models[each.speaker.model] for each in team.members]
+        copied = {seat for seat in seats if models[seat].temperature == 0 and len(held) > 1}
         asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
         votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
         for seat, turn in product(copied, held[1:]):

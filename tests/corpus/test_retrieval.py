@@ -10,12 +10,11 @@ import pytest
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.corpus.corpora import verify_corpus
-from manyheads.corpus.database import LiteratureDatabase, Scope
+from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import RECORDS, VECTORS
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.retrieval import Channel, Inspirations, RetrievalConfig
+from manyheads.corpus.retrieval import Inspirations, LiteratureDatabase, RetrievalConfig, Scope
 from manyheads.corpus.vectors import lock_folder
 from support import corpora
 from support.papers import SUBJECTS, paper
@@ -109,14 +108,6 @@ def by_id(found: Inspirations) -> dict[str, list[str]]:
     return {one.paper.id: [channel.reason for channel in one.channels] for one in found.papers}
 
 
-@pytest.mark.parametrize(("papers", "reason"), [(1, "1 paper"), (2, "2 papers")])
-def test_a_reason_counts_papers(papers: int, reason: str) -> None:
-    assert (
-        Channel(how="entity", entity="owls", papers=papers).reason
-        == f"has the entity “owls” ({reason} with it)"
-    )
-
-
 async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) -> None:
     found = await database.retrieve(GRASP, RetrievalConfig(semantic=3, rarest=2, cocited=1))
     semantic = [one for one in found.papers if "semantic" in one.how]
@@ -133,18 +124,6 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     scores = [one.score for one in found.papers]
     assert scores == sorted(scores, reverse=True)
     assert len(found.papers[0].how) > 1
-
-
-@pytest.mark.slow
-def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
-    kept: list[list[str]] = []
-    for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
-        (tmp_path / names[0]).mkdir()
-        with built(tmp_path / names[0]) as ecosystem:
-            database = LiteratureDatabase.of(ecosystem)
-            database.put([record(0, *names), record(1, *names), record(2)])
-            kept.append([*database.entities_near(names, RetrievalConfig(rarest=2))])
-    assert kept == [["bat calls", "cat naps"]] * 2
 
 
 async def test_what_is_found_in_several_ways_comes_first_and_is_not_cut(database: LiteratureDatabase) -> None:
@@ -223,15 +202,6 @@ async def test_an_entity_is_linked_to_each_paper_in_which_it_appears(tmp_path: P
         )
 
 
-async def test_how_rare_an_entity_is_depends_on_the_papers_in_which_it_appears(tmp_path: Path) -> None:
-    options = RetrievalConfig(how=("entity",), entity_papers=1)
-    with built(tmp_path) as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        database.put([record(0, "dense retrieval"), record(2, "owl flight"), record(3, "owl flight")])
-        found = await database.retrieve("Owl flight, dense retrieval.", options)
-        assert found.entities == ("owl flight",), "two papers, the other seven"
-
-
 async def test_an_entity_of_the_background_finds_the_one_paper_with_it(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -302,18 +272,11 @@ def test_of_partners_cited_as_often_the_earlier_one_is_taken(tmp_path: Path) -> 
         assert partners(database, ["p0"], 1) == {"p0": {"p3": 2}}
 
 
-def test_before_a_year_means_without_it(database: LiteratureDatabase) -> None:
-    of_2010 = database.network.mask(before=2011).sum() - database.network.mask(before=2010).sum()
-    assert (of_2010, database.network.mask(before=2010).sum()) == (PAST_PAPERS, 0)
-    assert database.network.mask(since=2016).sum() == LATER
-    assert database.network.mask(since=2017).sum() == 0
-
-
 def test_papers_that_say_the_same_are_one_cluster(database: LiteratureDatabase) -> None:
     ids = [f"p{number}" for number in (3, 0, 4, 1, 8, 5)]
     clusters = database.clusters(ids, (0.5, 0.5), 0.5)
-    assert [one.members for one in clusters] == [("p3",), ("p0", "p4", "p8"), ("p1", "p5")]
-    assert [one.members[0] for one in clusters] == ["p3", "p0", "p1"]
+    assert clusters == [("p3",), ("p0", "p4", "p8"), ("p1", "p5")]
+    assert [one[0] for one in clusters] == ["p3", "p0", "p1"]
     assert len(database.clusters([*ids, "no such paper"], (1, 0), 1.0)) == 4
 
 
@@ -330,12 +293,6 @@ async def test_backgrounds_of_any_length_and_language(database: LiteratureDataba
     for empty in ("", " \n"):
         with pytest.raises(CorpusError, match="background is empty"):
             await database.retrieve(empty)
-
-
-async def test_semantic_alone_gives_hits(database: LiteratureDatabase) -> None:
-    [grasping, retrieval] = await database.semantic(["fragile objects", "rare languages"], 2)
-    assert {int(hit.paper.id[1:]) % 4 for hit in grasping} == {0}
-    assert {int(hit.paper.id[1:]) % 4 for hit in retrieval} == {1}
 
 
 def test_the_database_tells_of_itself(database: LiteratureDatabase) -> None:
@@ -409,7 +366,7 @@ async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None
         [own] = await database.semantic(["fragile objects"], 3)
         [theirs] = await ecosystem.past(["fragile objects"], 3)
         assert [hit.paper.id for hit in own] == [hit.paper.id for hit in theirs]
-        assert [one.members for one in database.clusters(["p0", "p1"], (0.5, 0.5), 0.9)] == [("p0",), ("p1",)]
+        assert database.clusters(["p0", "p1"], (0.5, 0.5), 0.9) == [("p0",), ("p1",)]
 
 
 def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
@@ -470,31 +427,12 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
         assert await putting == 2
         assert len((await reader.retrieve(GRASP, similar)).papers) == 12
         reader.close()
-        monkeypatch.setattr("manyheads.corpus.extracted.PATIENCE", 0.1)
+        monkeypatch.setattr("manyheads.corpus.database.PATIENCE", 0.1)
         with (
             lock_folder(tmp_path / "corpus" / RECORDS / VECTORS, shared=True),
             pytest.raises(CorpusError, match="in use"),
         ):
             writer.put(records()[12:])
-
-
-@pytest.mark.slow
-async def test_many_ask_at_once_while_records_come_in(tmp_path: Path) -> None:
-    with built(tmp_path) as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        database.put(records()[:4])
-
-        async def put() -> None:
-            for number in range(4, PAST_PAPERS):
-                await asyncio.to_thread(database.put, records()[number : number + 1])
-
-        found, _ = await asyncio.gather(
-            asyncio.gather(*(database.retrieve(GRASP, RetrievalConfig(semantic=50)) for _ in range(20))),
-            put(),
-        )
-        assert all(4 <= len(each.papers) <= PAST_PAPERS for each in found)
-        last = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
-        assert len(last.papers) == PAST_PAPERS
 
 
 @pytest.mark.slow

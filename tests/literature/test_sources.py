@@ -1,0 +1,173 @@
+"""What the services have in common, against local servers of their shapes: pages, bounds, and every way to fail."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import Pace
+from manyheads.base.papers import Window
+from manyheads.literature.arxiv import Arxiv
+from manyheads.literature.openalex import OpenAlex
+from manyheads.literature.semantic_scholar import SemanticScholar
+from manyheads.literature.source import Operation, Service
+from support.arxiv import ArxivServer, entry
+from support.openalex import OpenAlexServer, work
+from support.scholar import Record, Scholar, Trouble, record
+from support.services import ask
+
+
+class Kind(NamedTuple):
+    """A service, its server, and a record of it: number, title, day."""
+
+    source: Callable[..., Service]
+    server: Callable[..., Scholar]
+    record: Callable[[int, str, str], Record]
+    first: str
+    """How its first paper is asked for."""
+    operations: tuple[Operation, ...] = ("search", "paper", "references")
+
+
+def _record(number: int, title: str, day: str) -> Record:
+    return record(f"{number:040x}", title, year=int(day[:4]), publicationDate=day)
+
+
+def _scholar(papers: list[Record]) -> Scholar:
+    return Scholar(papers=papers, cites={papers[0]["paperId"]: [one["paperId"] for one in papers[1:3]]})
+
+
+def _work(number: int, title: str, day: str) -> Record:
+    cites = [2, 3] if number == 1 else []
+    return work(number, title, publication_year=int(day[:4]), publication_date=day, cites=cites)
+
+
+def _entry(number: int, title: str, day: str) -> Record:
+    return entry(f"1101.{number:05}", title, day)
+
+
+KINDS = {
+    "semantic_scholar": Kind(SemanticScholar, _scholar, _record, f"{1:040x}"),
+    "openalex": Kind(OpenAlex, OpenAlexServer, _work, "W1"),
+    "arxiv": Kind(Arxiv, ArxivServer, _entry, "1101.00001", ("search", "paper")),
+}
+WAYS = [(name, operation) for name, kind in KINDS.items() for operation in kind.operations]
+
+
+@pytest.fixture
+def servers() -> Iterator[Callable[[str], tuple[Scholar, Service]]]:
+    """The server of a service, with 230 papers on grain, and the service."""
+    running: list[Scholar] = []
+
+    def start(name: str, **settings: Any) -> tuple[Scholar, Service]:
+        kind = KINDS[name]
+        papers = [kind.record(n, f"Grain {n}", f"{2010 + n % 10}-03-04") for n in range(1, 231)]
+        running.append(server := kind.server(papers).__enter__())
+        given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | settings
+        return server, kind.source(address=server.url, **given)
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+Start = Callable[..., tuple[Scholar, Service]]
+
+
+async def look_up(source: Service, name: str, operation: Operation) -> list[str]:
+    found = await ask(source, operation, "grain" if operation == "search" else KINDS[name].first)
+    return [paper.id for paper in found]
+
+
+LASTING = [
+    Trouble("status", status=429, headers={"Retry-After": "60"}),
+    *(Trouble("status", status=status, body='{"message": "No"}') for status in (400, 401, 403)),
+]
+PASSING = [
+    *(Trouble("status", status=status, body="") for status in (500, 502, 503, 504)),
+    *(Trouble(kind) for kind in ("malformed", "truncated", "drop")),  # type: ignore[arg-type]
+    *(Trouble("body", body=body) for body in ("<html>Sign in to this network</html>", "[]", "{}")),
+]
+
+
+@pytest.mark.parametrize(("name", "operation"), WAYS)
+async def test_a_failure_is_never_an_empty_answer(servers: Start, name: str, operation: Operation) -> None:
+    server, source = servers(name)
+    for trouble in (*PASSING, *LASTING[1:], LASTING[0]):  # the last one makes others wait
+        server.requests.clear()
+        server.troubles[:] = [Trouble(trouble.kind, None, "", trouble.status, trouble.headers, trouble.body)]
+        with pytest.raises(LiteratureError) as failed:
+            await look_up(source, name, operation)
+        assert failed.value.source == name
+        assert failed.value.hint
+        assert "Value error" not in failed.value.message, trouble
+        assert str(trouble.status) in failed.value.message or trouble.kind != "status"
+        assert len(server.requests) == (3 if trouble in PASSING else 1), trouble
+
+
+@pytest.mark.parametrize(("name", "operation"), WAYS)
+async def test_a_failure_that_passes_is_outlived(servers: Start, name: str, operation: Operation) -> None:
+    server, source = servers(name)
+    expected = await look_up(source, name, operation)
+    assert expected
+    for trouble in PASSING:
+        server.requests.clear()
+        server.troubles[:] = [Trouble(trouble.kind, 2, "", trouble.status, trouble.headers, trouble.body)]
+        assert await look_up(source, name, operation) == expected, trouble
+        assert len(server.requests) >= 3
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_pages_are_followed_until_there_are_enough(servers: Start, name: str) -> None:
+    server, source = servers(name)
+    found = await ask(source, "search", "grain", 150)
+    assert [paper.title for paper in found] == [f"Grain {number}" for number in range(1, 151)]
+    assert len(server.requests) == 2
+    assert len({paper.id for paper in await ask(source, "search", "grain", 500)}) == 230
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_pages_that_do_not_move_end_at_once(servers: Start, name: str) -> None:
+    server, source = servers(name)
+    body, first = server.body, list[str]()
+    server.body = lambda asked: (first or first.append(body(asked)) or first)[0]  # type: ignore[method-assign]
+    assert len(await ask(source, "search", "grain", 230)) == 100
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_nothing_outside_the_window_comes_and_nothing_found_is_a_list(
+    servers: Start, name: str
+) -> None:
+    server, source = servers(name)
+    window = Window(dt.date(2012, 3, 4), dt.date(2014, 3, 4))
+    found = await ask(source, "search", "grain", 500, window=window)
+    assert {paper.year for paper in found} == {2012, 2013}
+    server.requests.clear()
+    assert await ask(source, "search", "vegetables") == []
+    assert len(server.requests) == 1
+    assert await ask(source, "search", " \n") == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_a_slow_service_is_given_up_when_its_patience_ends(servers: Start, name: str) -> None:
+    server, source = servers(name, patience=0.3)
+    server.troubles.append(Trouble("slow", None, seconds=1.0))
+    start = time.monotonic()
+    with pytest.raises(LiteratureError, match="patience"):
+        await ask(source, "search", "grain", 230)
+    assert time.monotonic() - start < 0.8
+
+
+@pytest.mark.parametrize(
+    ("url", "tried"), [("http://127.0.0.1:9", "3 times"), ("nonsense", "once"), ("ftp://127.0.0.1", "once")]
+)
+async def test_nobody_at_the_address(url: str, tried: str) -> None:
+    source = SemanticScholar(address=url, pace=Pace(0), retries=2, patience=5.0, backoff=0.002)
+    with pytest.raises(LiteratureError, match="cannot be reached") as caught:
+        await ask(source, "search", "grain")
+    assert caught.value.tried == tried
+    assert "literature.endpoints.semantic_scholar" in str(caught.value.hint)

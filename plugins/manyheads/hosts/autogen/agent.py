@@ -172,7 +172,8 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
         native = [without_keys(tool.dump_component()) for tool in theirs]
         names = AssistantAgentConfig.model_fields
         data: dict[str, Any] = {name: without_keys(getattr(config, name)) for name in names}
-        return RoleAgentConfig(**{**data, "tools": native or None, "casting": self.casting})
+        data |= {"tools": native or None, "casting": self.casting}
+        return RoleAgentConfig(**data)
 
     @classmethod
     def _from_config(cls, config: AssistantAgentConfig) -> Self:

@@ -23,6 +23,7 @@ from manyheads.hosts.agentscope import VirSciPipeline
 from manyheads.hosts.autogen import VirSciTeam
 from manyheads.hosts.person import answer_of, question
 from support.command import result_of
+from support.fill import fill
 from support.llm import LLM
 from support.native import Native, quick_on, small
 
@@ -41,33 +42,11 @@ def steered(llm: LLM) -> RunConfig:
     return small("virsci", llm, steer=["topic"])
 
 
-def filled(form: dict[str, Any]) -> str:
-    """An answer that fits, in text."""
-    fields = form["properties"]
-    return json.dumps({name: MINE if name == "topic" else _some(fields[name]) for name in form["required"]})
-
-
-def _some(field: dict[str, Any]) -> Any:
-    match field:
-        case {"enum": [first, *_]}:
-            return first
-        case {"type": "integer" | "number"}:
-            return field.get("minimum", 1)
-        case {"type": "boolean"}:
-            return True
-        case {"type": "array"}:
-            return [_some(field["items"]) for _ in range(field.get("minItems", 0))]
-        case {"type": "object"}:
-            return {name: _some(each) for name, each in field["properties"].items()}
-        case _:
-            return "A text of my own, which is long enough to be an answer."
-
-
 class Me:
     """A `Person`."""
 
     async def answer(self, request: Waiting) -> Any:
-        return json.loads(filled(request.form))
+        return fill(request.form, "mine") | ({"topic": MINE} if "topic" in request.form["properties"] else {})
 
 
 @quick_on("agentscope")

@@ -106,8 +106,8 @@ def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
         )
 
 
-def refuse_images(alias: str, config: ModelConfig, *, images: bool) -> None:
-    """Raises `ConfigError` for images to a model without vision."""
+def need_vision(alias: str, config: ModelConfig, *, images: bool) -> None:
+    """Raises `ConfigError` for images to a model without vision, which is blind to them."""
     if images and not config.sees:
         raise ConfigError(
             f"models.{alias}: {config.name} cannot see images (vision: false)",

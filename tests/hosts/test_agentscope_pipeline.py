@@ -85,31 +85,6 @@ async def test_it_runs_in_the_console_of_agentscope(
     assert result(pipeline)["abstract"]["text"].splitlines()[0][:40] in capsys.readouterr().out
 
 
-@pytest.mark.slow
-async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciPipeline, llm: LLM) -> None:
-    llm.delay = 0.1
-    seen: list[Any] = []
-    loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
-
-    async def end_at_the_third_question() -> None:
-        while llm.calls < 3:  # noqa: ASYNC110 - the server counts in a thread of its own
-            await asyncio.sleep(0.01)
-        limit.reschedule(loop.time())
-
-    watch = asyncio.create_task(end_at_the_third_question())
-    with pytest.raises(TimeoutError):
-        async with limit:
-            await collect(pipeline, seen)
-    await watch
-    assert seen[-1].finished_reason == "interrupted"
-    llm.delay, before, folder = 0.0, llm.calls, pipeline.folder
-    finished_before = [request.seed for request in llm.requests[:-1]]
-    await run(pipeline)
-    assert pipeline.folder == folder
-    again = [request.seed for request in llm.requests[before:]]
-    assert not set(finished_before) & set(again)
-
-
 async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeline, llm: LLM) -> None:
     llm.delay = 0.2
     asking = asyncio.create_task(run(pipeline))

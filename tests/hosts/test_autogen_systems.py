@@ -174,15 +174,6 @@ async def test_a_final_message_of_a_review_is_markdown(llm: LLM, tmp_path: Path)
     assert content.endswith("**Weaknesses.**\n- Slow.\n- Owls.\n\n**Questions.** Why?")
 
 
-async def test_a_final_message_of_a_ranking_is_markdown(llm: LLM, tmp_path: Path) -> None:
-    team = RankingTeam(small("ranking", llm), out=tmp_path, emit="final")
-    content = texts(await team.run(task=PAPER))[-1].content
-    assert content.startswith("**Target.** Owls for planning\n\n**S.** ")
-    assert "\n\n**Orders.** 2 of 2 ranked; agreement " in content
-    assert "\n\n**1.** " in content
-    assert "the target)" in content
-
-
 async def test_a_final_message_of_a_rebuttal_is_its_idea(llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = False
     team = RebuttalTeam(small("rebuttal", llm), out=tmp_path, emit="final")
@@ -191,14 +182,6 @@ async def test_a_final_message_of_a_rebuttal_is_its_idea(llm: LLM, tmp_path: Pat
     idea = result_of(team.folder)["idea"]
     assert content.startswith(f"# {idea['title']}\n\n**Problem.** {idea['problem']}\n\n**Objective.** ")
     assert content.endswith(f"**Expected impact.** {idea['expected_impact']}")
-
-
-async def test_a_first_idea_is_told_as_it_is(llm: LLM, tmp_path: Path) -> None:
-    config = small("rebuttal", llm, rebuttal={"method": "initial"})
-    team = RebuttalTeam(config, out=tmp_path, emit="final")
-    content = texts(await team.run(task=TOPIC))[-1].content
-    assert team.folder
-    assert content == result_of(team.folder)["idea"]["idea"]
 
 
 async def test_the_ideas_of_a_chat_are_ranked_beside_its_task(llm: LLM, tmp_path: Path) -> None:

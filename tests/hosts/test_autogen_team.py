@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
+from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_agentchat.teams import BaseGroupChat
@@ -112,13 +112,6 @@ async def test_it_serves_as_a_tool_also_from_json(llm: LLM, tmp_path: Path) -> N
         [done] = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
         assert not done.content[0].is_error
         assert done.content[0].content.startswith("# title")
-
-
-@pytest.mark.slow
-async def test_it_serves_as_a_society_of_mind(llm: LLM, tmp_path: Path) -> None:
-    client = ReplayChatCompletionClient(["In short: retrieval."], model_info=INFO)
-    result = await SocietyOfMindAgent("society", team(llm, tmp_path), client).run(task=TOPIC)
-    assert texts(result)[-1].content == "In short: retrieval."
 
 
 async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from manyheads.hosts.agentscope import VirSciPipeline
 from manyheads.hosts.autogen import VirSciTeam
 from manyheads.hosts.person import answer_of, question
 from support.command import result_of
+from support.fill import fill
 from support.llm import LLM
 from support.native import Native, quick_on, small
 
@@ -41,33 +42,11 @@ def steered(llm: LLM) -> RunConfig:
     return small("virsci", llm, steer=["topic"])
 
 
-def filled(form: dict[str, Any]) -> str:
-    """An answer that fits, in text."""
-    fields = form["properties"]
-    return json.dumps({name: MINE if name == "topic" else _some(fields[name]) for name in form["required"]})
-
-
-def _some(field: dict[str, Any]) -> Any:
-    match field:
-        case {"enum": [first, *_]}:
-            return first
-        case {"type": "integer" | "number"}:
-            return field.get("minimum", 1)
-        case {"type": "boolean"}:
-            return True
-        case {"type": "array"}:
-            return [_some(field["items"]) for _ in range(field.get("minItems", 0))]
-        case {"type": "object"}:
-            return {name: _some(each) for name, each in field["properties"].items()}
-        case _:
-            return "A text of my own, which is long enough to be an answer."
-
-
 class Me:
     """A `Person`."""
 
     async def answer(self, request: Waiting) -> Any:
-        return json.loads(filled(request.form))
+        return fill(request.form, "mine") | ({"topic": MINE} if "topic" in request.form["properties"] else {})
 
 
 @quick_on("agentscope")
@@ -76,20 +55,6 @@ async def test_a_person_plays_a_role(name: str, llm: LLM, tmp_path: Path) -> Non
     result = result_of(await team.run(None))
     assert result["topic"]["topic"] == MINE
     assert "human/me" in json.dumps(result["people"])
-
-
-@pytest.mark.slow
-async def test_a_function_answers(name: str, llm: LLM, tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def answers(prompt: str) -> str:
-        asked.append(prompt)
-        return "accept"
-
-    team = Native(name, steered(llm), tmp_path, person=answers)
-    assert result_of(await team.run(None))["topic"]["topic"]
-    assert len(asked) == 1
-    assert "the action alone" in asked[0]
 
 
 # AutoGen.
@@ -196,13 +161,6 @@ async def test_a_parked_pipeline_is_one_reply(llm: LLM, tmp_path: Path) -> None:
     last = await pipeline.reply(outside(first.id, call, "accept"))
     assert (last.id, last.finished_reason) == (first.id, "completed")
     assert len(list(tmp_path.iterdir())) == 1  # noqa: ASYNC240 - a test may wait
-
-
-async def test_an_answer_that_nothing_waits_for_begins_nothing(llm: LLM, tmp_path: Path) -> None:
-    call = ToolCallBlock(id="one", name="Answer", input="{}")
-    with pytest.raises(ConfigError, match="request one is"):
-        await parked(VirSciPipeline(steered(llm), out=tmp_path), outside("x", call, "accept"))
-    assert not llm.requests
 
 
 # Agent Framework.

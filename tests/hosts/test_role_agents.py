@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from manyheads.asking.forms import form
 from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper
@@ -16,9 +15,7 @@ from manyheads.core import Tool
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.engine.replying import parse
 from manyheads.literature.library import Library
-from manyheads.systems.rebuttal.replies import Verdict
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, role_of
@@ -67,11 +64,6 @@ async def test_a_role_of_ones_own(llm: LLM, name: str, mine: str) -> None:
     async with role_of(name, "critic", model(llm), paths=[mine], tone="mild") as ask:
         assert await ask("Well?")
     assert llm.requests[0].system.strip() == "You judge physics in a mild voice."
-
-
-async def test_a_model_may_be_named(name: str) -> None:
-    async with role_of(name, "reviewer", "offline") as ask:
-        assert await ask("An idea")
 
 
 @pytest.mark.parametrize(
@@ -141,21 +133,6 @@ async def test_a_failed_search_ends_the_reply(llm: LLM, name: str, bank: Knowled
     assert llm.calls == 0
 
 
-async def test_a_loop_ends_when_the_chair_sees_no_improvement(llm: LLM, name: str) -> None:
-    def not_yet_seven(request: Request) -> str:
-        return "small" if "draft 7" in request.messages[-1].text else "significant"
-
-    llm.answers.update(better="B", difference=not_yet_seven)
-    draft, improved = 1, True
-    async with role_of(name, "area_chair", model(llm), area="robotics", indicator="feasibility") as ask:
-        while improved:
-            draft += 1
-            question = f"A: draft {draft - 1}\n\nB: draft {draft}\n\n{form(Verdict)}"
-            improved = parse(await ask(question), Verdict).prefers("B")
-    assert draft == 7
-    assert all("- the resources that it needs" in request.system for request in llm.requests)
-
-
 @pytest.mark.parametrize(
     ("troubles", "told"),
     [
@@ -206,17 +183,6 @@ async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: s
     assert "Scientist3" not in listed
     assert advice.strip()
     assert "What shall we study?" in last.text
-
-
-@pytest.mark.parametrize(
-    ("guest", "told"), [("Scientist3", "in the team already"), ("Scientist9999", "no such scientist")]
-)
-async def test_who_cannot_be_invited_is_told_to_the_model(llm: LLM, name: str, guest: str, told: str) -> None:
-    llm.tool_calls = [("invite_scientist", {"name": guest, "question": "Well?"})]
-    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
-        await ask("What shall we study?")
-    assert llm.calls == 2
-    assert told in llm.requests[-1].text
 
 
 async def test_one_guest_is_heard_a_turn(llm: LLM, name: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.config import BudgetConfig, ModelConfig
-from manyheads.core import Message, Tool, Turn
+from manyheads.core import Message, Tool
 from manyheads.engine.budget import Budget
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
 from manyheads.models.governor import ToolsRefusedError
@@ -213,20 +213,6 @@ async def test_what_tools_say_is_measured_too_and_never_left_out(llm: LLM, host:
     [told] = [line for line in reply.warnings if "left out" in line]
     assert told.startswith("topic, turn 1, Scientist1: topic: about ")
     assert told.endswith("left out 4 earlier replies or summaries"), "of the last request"
-
-
-async def test_what_is_recalled_is_measured_too(llm: LLM, host: Hosting) -> None:
-    async def recall(turn: Turn[Any]) -> str:
-        return f"Recalled {'name ' * 1200}"
-
-    async with host(model(llm, context=5000, max_tokens=200), recall) as on:
-        await on.ask(turn(Message(LONG)))
-        reply = await on.ask(turn(Message(LONG), recall="owls"))
-    without, beside = llm.requests
-    assert "said 0" in without.text
-    assert "said 0" not in beside.text
-    assert "Recalled name" in beside.text
-    assert any("left out" in line for line in reply.warnings)
 
 
 NO_OLD = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."

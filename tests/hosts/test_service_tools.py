@@ -20,7 +20,6 @@ from PIL import Image
 from manyheads.base.errors import ConfigError
 from manyheads.documents import picture_in
 from manyheads.models.abilities import image_of_bands
-from support.faults import Fault
 from support.llm import LLM
 from support.native import own_client, quick_on
 from support.requests import Request
@@ -104,31 +103,6 @@ async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: 
     assert "Not seen" not in told
 
 
-@pytest.mark.parametrize(
-    ("served", "answered"),
-    [
-        ({"answers": dict.fromkeys(("left", "middle", "right"), "none")}, True),
-        pytest.param(
-            {"faults": [Fault("status", status=400, times=None, when=lambda request: bool(request.pictures))]}, True,
-            marks=pytest.mark.slow,
-        ),
-    ],
-)  # fmt: skip
-@quick_on("autogen")
-async def test_a_model_that_sees_nothing_says_so(
-    name: str, figure: Path, served: dict[str, Any], answered: bool
-) -> None:
-    calls = [("critique_figure", {"image": str(figure), "caption": CAPTION})]
-    with LLM(tool_calls=calls, **served) as llm:
-        async with editor(name, llm, "critique_figure") as ask:
-            assert await ask("Is my figure good?")
-        told = results(llm.requests[-1])
-    assert "sees no pictures" in told
-    assert ("critique:" in told) == answered
-    assert "What it shows" not in told
-    assert {request.title for request in llm.requests if request.pictures} == {"Colours"}
-
-
 def png_of(wide: int, high: int) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -186,23 +160,6 @@ async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], ll
     told = await called(name, make("assess_novelty", model(llm), config=config), **PAPER)
     assert told.startswith("Verdict: NOT NOVEL")
     assert told.count("not novel beside it") == told.count("<title>") == 3
-
-
-@quick_on("autogen")
-async def test_what_could_not_be_looked_up_is_no_verdict(
-    make: Callable[..., Any], llm: LLM, name: str
-) -> None:
-    config = {
-        "system": "mamorx",
-        "literature": {
-            "cascade": ["openalex"],
-            "patience": 0.5,
-            "endpoints": {"openalex": "http://127.0.0.1:9"},
-        },
-    }
-    told = await called(name, make("assess_novelty", model(llm), config=config), **PAPER)
-    assert "Verdict: not assessed" in told
-    assert "NOVEL:" not in told
 
 
 @quick_on("agentscope")

@@ -210,19 +210,6 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
     assert caught.value.hint == f"{command}, or take --host {others[0]}"
 
 
-def test_without_any_framework_each_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere(package: str) -> None: ...
-
-    monkeypatch.setattr("manyheads.config.environment.find_spec", nowhere)
-    with pytest.raises(ConfigError) as caught:
-        host_factory(RunConfig().host)
-    assert caught.value.tried == "installed hosts: none"
-    assert all(
-        install_command(extra) in (caught.value.hint or "")
-        for extra in ("autogen", "agentscope", "agent-framework")
-    )
-
-
 def test_the_only_framework_that_is_installed_is_the_default(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

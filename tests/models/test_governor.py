@@ -14,12 +14,11 @@ import pytest
 from openai import AsyncOpenAI
 
 from manyheads.asking.replies import Remark
-from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.errors import ModelError
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
 from manyheads.models.governor import Governor, TooLongError
-from manyheads.models.requests import key_of
 from manyheads.systems.virsci.replies import Vote, vote_among
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
@@ -267,23 +266,6 @@ async def test_a_form_that_the_config_names_is_sent_or_is_an_error(
     assert await ask(governor(llm))
 
 
-@pytest.mark.parametrize(
-    ("value", "first"),
-    [
-        (True, "json_schema"),
-        ("schema", "json_schema"),
-        ("object", "json_object"),
-        ("none", None),
-        (False, None),
-    ],
-)
-async def test_the_config_says_how_the_schema_is_sent(
-    llm: LLM, ask: Ask, value: object, first: str | None
-) -> None:
-    assert await ask(governor(llm, response_format=value))
-    assert sent_forms(llm) == [first]
-
-
 async def test_a_failure_that_is_gone_without_a_form_changes_its_request_alone(llm: LLM, ask: Ask) -> None:
     llm.faults.append(Fault("status", status=500, times=None, when=lambda request: request.has_form))
     through, warn = governor(llm), list[str]()
@@ -353,13 +335,6 @@ async def test_a_request_without_a_form_has_none_to_refuse(
     assert llm.requests[-1].has_form
 
 
-async def test_no_more_requests_than_allowed_at_once(llm: LLM, ask: Ask) -> None:
-    llm.delay = 0.05
-    through = governor(llm, concurrency=3)
-    await asyncio.gather(*(ask(through) for _ in range(12)))
-    assert llm.peak == 3
-
-
 async def test_a_waiting_retry_holds_no_place(llm: LLM, ask: Ask) -> None:
     llm.faults.append(Fault("status", status=429, retry_after=0.5))
     through = governor(llm, concurrency=1, max_wait=5)
@@ -392,13 +367,3 @@ async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
 
     with pytest.raises(KeyError):
         await governor(llm).call(broken, BARE, [])
-
-
-@pytest.mark.parametrize("key", ["sk-\u00fc", "sk-a\nb", "sk-\u2028x"])
-def test_a_key_that_no_header_could_hold_is_told_without_it(
-    key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as error:
-        key_of(ModelConfig(provider="openai", name="m"))
-    assert key not in str(error.value)

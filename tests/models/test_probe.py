@@ -11,7 +11,6 @@ from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError
 from manyheads.base.files import cache_folder
 from manyheads.config import ModelConfig
-from manyheads.engine.readiness import findings
 from manyheads.models import abilities
 from manyheads.models.abilities import Abilities, abilities_of, forms_for, keep, settled
 from manyheads.models.probe import in_short, probe
@@ -20,7 +19,6 @@ from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.faults import Fault, refuses_format
 from support.llm import LLM
-from support.native import small
 from support.requests import Request
 from support.turns import model
 from support.wires import Call
@@ -184,24 +182,6 @@ async def test_ollama_tells_of_itself(llm: LLM) -> None:
     assert not settled(config).sees
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("provider", "variable", "path"), [("openai", "OPENAI_BASE_URL", "/v1"), ("ollama", "OLLAMA_HOST", "")]
-)
-async def test_the_server_that_the_environment_names_is_asked(
-    llm: LLM, provider: str, variable: str, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, llm.url + path)
-    monkeypatch.setenv("OPENAI_API_KEY", "of-my-server")
-    llm.shown = {"capabilities": ["completion"]}
-    config = model(llm, provider=provider, base_url=None)
-    run = small("virsci", llm).model_copy(update={"models": {"default": config}})
-    [told] = [one for one in findings(run) if one.subject == "models.default"]
-    assert told.ok
-    assert f"tested with {llm.calls} requests" in told.message, "a server of one's own"
-    assert llm.calls
-
-
 @pytest.mark.parametrize(
     ("settings", "environment", "address"),
     [
@@ -268,27 +248,6 @@ def test_a_cache_that_cannot_be_read_is_no_harm(llm: LLM) -> None:
         file.write_text("{")
     abilities.forget()
     assert settled(config).tools is None
-
-
-@pytest.mark.slow
-def test_a_run_asks_for_guests_by_a_field_where_tools_are_not_called(tmp_path: Path, llm: LLM) -> None:
-    keep(small("virsci", llm).models["default"], Abilities(tools=False))
-    server = (f"models.default={{provider: openai, name: test, base_url: {llm.base_url}}}",)
-    sets = (
-        *server,
-        "team.size=2",
-        "turns=1",
-        "embedding=lexical",
-        "novelty.references=2",
-        "ideas.references=2",
-    )
-    flags = [part for each in sets for part in ("--set", each)]
-    ran = manyheads_command("run", "virsci", *flags, "--out", "runs", cwd=tmp_path)
-    assert ran.code == 0, ran.err
-    assert not any(request.tools for request in llm.requests)
-    assert any('"invite":' in request.text for request in llm.requests)
-    folder = tmp_path / "runs"
-    assert "tools: false" in (folder / "config.yaml").read_text(), "a resumed run asks in the same way"
 
 
 def test_look_ups_that_no_tool_can_make_are_told(tmp_path: Path, llm: LLM) -> None:

@@ -117,11 +117,7 @@ class Forms:
     )
 
     def form(self, kind: type[ReplyModel]) -> str:
-        """The part of a prompt with a reply's skeleton; empty for plain text.
-
-        Raises:
-            ConfigError: a file of words is invalid.
-        """
+        """The part of a prompt with a reply's skeleton; empty for plain text."""
         return self._of(kind).text
 
     def _of(self, kind: type[ReplyModel]) -> Form:
@@ -228,11 +224,10 @@ class Forms:
             fields.setdefault(key_of(kind), set()).update(kind.model_fields)
         for name in self.prompts.names("replies/"):
             key, path = PurePosixPath(name).stem, self.prompts.find(name)
+            words = self.prompts.words(name, Meanings) if key in fields else None
             if key not in fields:
                 yield f"{path}: there is no reply {key}"
-            elif (words := self.prompts.words(name, Meanings)) and (
-                unknown := words.root.keys() - fields[key]
-            ):
+            elif words and (unknown := words.root.keys() - fields[key]):
                 yield f"{path}: {key} has no field {', '.join(sorted(unknown))}, but {', '.join(fields[key])}"
 
 
@@ -290,10 +285,8 @@ def brief(value: object) -> str | None:
 
 def total(spans: Iterable[Span]) -> Span:
     """Number of words in several fields together."""
-    least, most = 0, 0
-    for low, high in spans:
-        least, most = least + low, None if most is None or high is None else most + high
-    return least, most
+    lows, highs = zip(*spans, strict=True) if (spans := [*spans]) else ((), ())
+    return sum(lows), None if None in highs else sum(highs)
 
 
 def off_length(said: int, spans: Iterable[Span]) -> Literal["short", "long"] | None:

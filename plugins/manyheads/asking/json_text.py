@@ -108,11 +108,9 @@ def objects(text: str) -> list[Found]:
             problem, since = None, at
     if problem:
         raise problem
-    return (
-        [Found(json.loads(printable(json.dumps(each, ensure_ascii=False))), said) for each, said in found]
-        if "\\u" in text
-        else found
-    )
+    if "\\u" not in text:
+        return found
+    return [Found(json.loads(printable(json.dumps(each, ensure_ascii=False))), said) for each, said in found]
 
 
 def prose(text: str) -> str:

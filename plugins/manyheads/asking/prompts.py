@@ -69,11 +69,7 @@ class Prompts:
         self._resources = resources
 
     def render(self, name: str, variables: Mapping[str, object]) -> str:
-        """Render `prompts/<name>` with these variables.
-
-        Raises:
-            ConfigError: no such prompt, a syntax error, or a variable that the task does not provide.
-        """
+        """Render `prompts/<name>` with these variables; `ConfigError` for whatever is wrong with it."""
         try:
             with _budget():
                 text = self._environment.get_template(name).render(variables)
@@ -122,11 +118,7 @@ class Prompts:
         return next((verbs[key] for kind in type(reply).__mro__ if (key := key_of(kind)) in verbs), "says")
 
     def words(self, name: str, kind: type[M]) -> M | None:
-        """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file.
-
-        Raises:
-            ConfigError: not YAML, or not of this model.
-        """
+        """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file."""
         path = self.find(name)
         return path and _words(path, path.stat().st_mtime_ns, kind)
 
@@ -183,9 +175,8 @@ class Prompts:
         if isinstance(error, TemplateNotFound):
             return ConfigError(f"{self._where(name)}: includes {error.name}, which does not exist")
         line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
-        return ConfigError(
-            f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
-        )
+        what = f"{self._where(name)}{line}: {error.message}"
+        return ConfigError(what, hint="see the Jinja2 template syntax")
 
 
 @cache
@@ -285,9 +276,8 @@ class _Metered(NodeTransformer):
             case nodes.Concat():
                 node.nodes = [paid(part) for part in node.nodes]
             case nodes.Filter() if node.name in MULTIPLYING and not _is_short(node):
-                raise TemplateSyntaxError(
-                    f"{node.name}: give it texts and numbers up to {SHORT}", node.lineno
-                )
+                what = f"{node.name}: give it texts and numbers up to {SHORT}"
+                raise TemplateSyntaxError(what, node.lineno)
             case nodes.List() | nodes.Tuple(ctx="load") | nodes.Dict() | nodes.Filter():
                 return paid(node)
             case _:

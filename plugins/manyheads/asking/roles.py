@@ -99,11 +99,7 @@ class Roles:
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
-        """The system prompt of a role; the card's defaults fill in missing variables.
-
-        Raises:
-            ConfigError: a variable without a default is missing, or one is not the role's.
-        """
+        """The system prompt of a role; the card's defaults fill in missing variables, others raise `ConfigError`."""
         card = self.card(role)
         values = {**card.variables, **variables}
         if missing := [name for name, value in values.items() if value is None]:
@@ -167,11 +163,7 @@ def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[st
 
 
 def read_card(path: Path) -> RoleCard:
-    """Read and validate one card.
-
-    Raises:
-        ConfigError: not YAML, an unknown or missing key, an unknown reply type, or a name other than the file's.
-    """
+    """Read and validate one card, also its reply types and that its name is the file's."""
     card = read_model(path, RoleCard, "see roles/role.schema.json")
     if card.name != path.stem:
         raise ConfigError(f"{path}: name is {card.name!r}, but the file is called {path.stem!r}")

@@ -298,10 +298,7 @@ def _line(item: Any) -> str:
     if not item["loc"]:
         return problem
     key, given = ".".join(map(str, item["loc"]))[:80], SHORT.repr(item["input"])
+    given = given if len(given) <= 60 else f"{given[:57]}..."
     # Of a missing key, the input is all that stands around it.
-    shown = (
-        ""
-        if item["type"] == "missing" or is_secret(key)
-        else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
-    )
-    return scrubbed(f"{key}: {problem[:200]}{shown}")
+    hidden = item["type"] == "missing" or is_secret(key)
+    return scrubbed(f"{key}: {problem[:200]}{'' if hidden else f' (given: {given})'}")

@@ -36,14 +36,9 @@ class FileLock:
     """A lock that the system frees when its process dies. Held from creation until `release`.
 
     Args:
-        path: the file to lock, created if missing.
         shared: other shared locks are allowed, an exclusive one is not.
-        wait: block until it is free.
+        wait: block until it is free; else `LockedError` if another lock exists.
         mode: mode to open the file with; `r` does not create it.
-
-    Raises:
-        LockedError: another lock exists, and `wait` is false.
-        OSError: the file cannot be created.
     """
 
     def __init__(self, path: Path, *, shared: bool = False, wait: bool = False, mode: str = "a+") -> None:
@@ -87,11 +82,7 @@ def _at_once(name: str, flags: int) -> int:
 
 
 def opened(path: Path, mode: Literal["rb", "wb", "ab"] = "rb") -> BinaryIO:
-    """A regular file. A pipe, a socket or a device, which may be endless, is refused at once; so is a link, to write.
-
-    Raises:
-        OSError: it is none, or cannot be opened.
-    """
+    """A regular file. `OSError` at once for a pipe, a socket or a device, which may be endless, and for a link, to write."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "a file name cannot contain NUL", str(path).replace("\0", "?"))
     file = open(path, mode, opener=_at_once)  # noqa: SIM115
@@ -141,12 +132,7 @@ MOST_BYTES = 64_000_000
 
 
 def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
-    """The text of a regular file with at most `most` bytes.
-
-    Raises:
-        OSError: it cannot be read, is larger, or is a device or a pipe, which may be endless.
-        UnicodeDecodeError: it is not UTF-8.
-    """
+    """The text of a regular file; raises `OSError`, also for one of more than `most` bytes, and `UnicodeDecodeError`."""
     with opened(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -172,10 +158,7 @@ def replace_bytes(path: Path, data: bytes) -> None:
 
 @contextmanager
 def folder_beside(target: Path) -> Generator[Path]:
-    """A new folder to fill; at the end of the block it is renamed to `target`.
-
-    If another process was quicker, its folder stays. Raises OSError.
-    """
+    """A new folder to fill, renamed to `target` at the end of the block, unless another process was quicker. Raises OSError."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as workplace:
         made = Path(workplace) / target.name
         made.mkdir()
@@ -264,14 +247,10 @@ def sha256_of(path: Path) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, where missing.
-
-    Raises:
-        OSError: it cannot be made, or lies too deep: `pathlib` calls itself for each parent.
-    """
+    """Make a folder and its parents, where missing. Raises OSError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except RecursionError:
+    except RecursionError:  # of pathlib, which calls itself for each parent
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from None
 
 
@@ -335,10 +314,7 @@ class Pool(Generic[T]):
         self._entries: dict[Hashable, _Lease[T]] = {}
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The resource of a key, made by the first caller while others wait; `give_back` must follow.
-
-        Raises what `make` raises; the next caller tries again.
-        """
+        """The resource of a key, made by the first caller while others wait; `give_back` must follow."""
         with self._lock:
             entry = self._entries.setdefault(key, _Lease[T]())
             entry.users += 1

@@ -54,10 +54,7 @@ class Limiter:
 
     @asynccontextmanager
     async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
-        """Wait for a slot and hold it for the block.
-
-        Raises `OverdueError` as soon as no slot can come before `until`.
-        """
+        """Wait for a slot and hold it for the block; `OverdueError` as soon as none can come before `until`."""
         place = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._queue.append(place)
@@ -129,11 +126,9 @@ _PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that may be temporary."""
 _GARBLED = frozenset({"JSONDecodeError", "ChunkedEncodingError", "ContentDecodingError", "DecodingError"})
 _HOPELESS = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema"})
-_UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError", "Timeout"}) | {
-    *("TransportError", "RequestError", "RequestException"),
-}
-
-
+_UNREACHABLE = frozenset((
+    "APIConnectionError", "ConnectionError", "TimeoutError", "Timeout", "TransportError", "RequestError", "RequestException",
+))  # fmt: skip
 _UNSENT = _HOPELESS | {"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError"}
 
 
@@ -266,12 +261,9 @@ class Retry:
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
+        may_help = retry_if_exception(self._may_help)
         retrying = AsyncRetrying(
-            stop=self._is_spent,
-            wait=self._pause,
-            retry=retry_if_exception(self._may_help),
-            before_sleep=self._note,
-            reraise=True,
+            stop=self._is_spent, wait=self._pause, retry=may_help, before_sleep=self._note, reraise=True
         )
         return await retrying(self._once, request)
 

@@ -41,10 +41,9 @@ def shipped() -> Path:
 
 
 def parse_yaml(text: str) -> Any:
-    """YAML as plain data. Uses libyaml, which is ten times as fast as PyYAML's own parser.
+    """YAML as plain data, by libyaml, which is ten times as fast as PyYAML's own parser.
 
-    Raises:
-        yaml.YAMLError: not YAML, nested too deeply, too large, or with values that no file or request can hold.
+    Raises `yaml.YAMLError` also for what is nested too deeply, too large, or holds values that no file or request can.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     _bounded(text, loader)
@@ -240,11 +239,7 @@ class Resources:
         )
 
     def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:
-        """Every file of a kind that ends in `suffix`, by its name inside the kind; highest priority wins.
-
-        Args:
-            inside: only files below this folder of the kind, such as `tools/`.
-        """
+        """Every file of a kind that ends in `suffix`, below `inside`, by its name inside the kind; highest priority wins."""
         return {name: Path(entry.path) for name, entry in self._files(kind, suffix, inside).items()}
 
     def state(self, kind: str) -> "State":

@@ -13,8 +13,7 @@ from manyheads.base.files import FileLock, allowed_files, set_aside
 
 T = TypeVar("T")
 Safety: TypeAlias = Literal["each write", "process", "none"]
-"""Durability: `each write` survives a power failure, `process` survives a killed process, `none` is for temporary
-files."""
+"""What a write survives: a power failure, a killed process, or nothing, for temporary files."""
 _PRAGMAS: dict[Safety, tuple[str, ...]] = {
     "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
     "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
@@ -25,10 +24,9 @@ _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Database:
-    """One SQLite file. Threads may share it; each statement commits by itself.
+    """One SQLite file, in an existing folder. Threads may share it; each statement commits by itself.
 
     Args:
-        path: the file, created if missing. Its folder must exist.
         schema: statements that create its tables, without effect if they exist.
         alone: locked against other processes until `close`.
         replace_broken: a broken file is set aside with a warning and replaced by an empty one. For caches.
@@ -36,7 +34,6 @@ class Database:
 
     Raises:
         sqlite3.Error: from each call, if the file cannot be opened, read or written, or another process has it.
-        OSError: a broken file cannot be set aside.
     """
 
     def __init__(

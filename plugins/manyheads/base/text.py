@@ -102,14 +102,8 @@ _TAG = re.compile(
 """What is a tag; any other `<` is a sign of the text."""
 _SPACED = re.compile(rf"(?:{'|'.join(_BLOCK.split())})")
 _BETWEEN = {
-    "msup": "^",
-    "mover": "^",
-    "msub": "_",
-    "munder": "_",
-    "mfrac": "/",
-    "msubsup": "_^",
-    "munderover": "_^",
-}
+    "msup": "^", "mover": "^", "msub": "_", "munder": "_", "mfrac": "/", "msubsup": "_^", "munderover": "_^",
+}  # fmt: skip
 """What stands between the parts of a formula."""
 _FORMULAS = ("math", "alternatives", "inline-formula", "disp-formula")
 _HEADINGS = ("abstract", "summary")
@@ -136,9 +130,8 @@ def plain_text(text: str) -> str:
     if _TAG.search(text):
         reader = _MarkupReader()
         # Between tags, a sign is a sign: `p < 0.05`.
-        reader.feed(
-            "".join(one if at % 2 else html.escape(one, False) for at, one in enumerate(_TAG.split(text)))
-        )
+        pieces = enumerate(_TAG.split(text))
+        reader.feed("".join(one if at % 2 else html.escape(one, False) for at, one in pieces))
         reader.close()
         text = " ".join("".join(reader.parts).split())
     if _LATEX.search(text):
@@ -192,12 +185,8 @@ class _MarkupReader(HTMLParser):
         elif opened in _FORMULAS and start < self._formula_end:
             del self.parts[self._formula_end :]
         elif opened == "title":
-            heading = (
-                ""
-                if said.casefold().rstrip(":.") in _HEADINGS
-                else f"{said}{'' if said[-1:] in '.:?!' else ':'}"
-            )
-            self.parts[start:] = [heading]
+            usual = said.casefold().rstrip(":.") in _HEADINGS
+            self.parts[start:] = [] if usual else [said, "" if said[-1:] in ".:?!" else ":"]
         if _SPACED.fullmatch(name):
             self.parts.append(" ")
 
@@ -216,9 +205,7 @@ class _MarkupReader(HTMLParser):
 # LaTeX.
 
 _ESCAPED, _BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
-_TIES = str.maketrans({"~": " "})
-BRACES = str.maketrans("", "", "{}")
-"""Removes them."""
+_TIES, BRACES = str.maketrans({"~": " "}), str.maketrans("", "", "{}")
 _TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 """The decoder's errors on text that is not LaTeX."""
 

@@ -249,14 +249,11 @@ class ModelConfig(Strict):
         known = provider in get_args(Provider)
         if known and name:
             return cls(provider=cast(Provider, provider), name=name)
+        near = () if known else get_args(Provider)
         raise ConfigError(
             f"model {text!r}: {'the name is missing' if known else f'no such provider {provider!r}'}",
             tried=f"providers: {', '.join(get_args(Provider))}",
-            hint=did_you_mean(
-                provider,
-                () if known else get_args(Provider),
-                "write it as provider/name, such as openai/gpt-4o-mini",
-            ),
+            hint=did_you_mean(provider, near, "write it as provider/name, such as openai/gpt-4o-mini"),
         )
 
     @property

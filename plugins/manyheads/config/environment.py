@@ -58,13 +58,11 @@ def with_environment(address: str) -> str:
 def secret(variable: str, address: str, where: str) -> str | None:
     """The value of a variable that is to be sent to an address; None if it is not set.
 
+    Raises `NotAllowedError`, see `need_allowed`, and `ConfigError` for a value that no header can hold.
+
     Args:
         address: with `${NAME}` as written.
         where: its place in the config, for messages.
-
-    Raises:
-        NotAllowedError: the variable, or the host of the address, is not allowed.
-        ConfigError: no header can hold the value.
     """
     need_allowed(variable, address, where)
     value = os.environ.get(variable, "").strip()
@@ -156,7 +154,6 @@ class HostEntry:
     """Where a host is, and what it needs."""
 
     name: str
-    """What configs call it."""
     module: str
     """Has its `make_host`; one of manyheads also `AgentHost`, `role_agent` and `service_tool`."""
     framework: str
@@ -170,7 +167,6 @@ class HostEntry:
 
     @property
     def installed(self) -> bool:
-        """Whether its framework is."""
         return find_spec(self.framework) is not None
 
     @property
@@ -216,11 +212,7 @@ def hosts() -> Mapping[str, HostEntry]:
 
 
 def host_entry(name: str) -> HostEntry:
-    """A host by name; `agent-framework` is taken for `agent_framework`.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """A host by name, or `ConfigError`; `agent-framework` is taken for `agent_framework`."""
     spelling = name.replace("-", "_")
     for each in (name, spelling):
         if entry := BUILT_IN.get(each) or hosts().get(each):

@@ -196,10 +196,7 @@ class Turn(Generic[R]):
     """One request to one speaker.
 
     Attributes:
-        place: its place in the run.
-        speaker: the speaker to ask.
         thread: everything the speaker sees, oldest first; ends with a user message.
-        reply_type: the type of the reply.
         tools: tools for the speaker, if its model supports tool calls.
         recall: query of the host's retrieval hook to the author knowledge bank, None for no look-up.
         check: the fault of a reply that fits its schema, None if there is none.

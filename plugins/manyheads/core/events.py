@@ -226,21 +226,9 @@ class Result(Event):
 
 
 AnyEvent = Annotated[
-    Began
-    | Stage
-    | Asked
-    | Waiting
-    | Said
-    | Recruited
-    | Invited
-    | Retrieved
-    | Searched
-    | Voted
-    | Judged
-    | Warned
-    | Result,
+    Began | Stage | Asked | Waiting | Said | Recruited | Invited | Retrieved | Searched | Voted | Judged | Warned | Result,
     Field(discriminator="kind"),
-]
+]  # fmt: skip
 Emit = Callable[[AnyEvent], None]
 
 

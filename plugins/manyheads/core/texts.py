@@ -30,16 +30,12 @@ def count(things: int, word: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """One text.
-
-    Attributes:
-        source: the file or folder as the user named it; with the line for a file of several texts.
-        title: empty if there is none.
-        text: without the title.
-    """
+    """One text."""
 
     source: str
+    """The file or folder as the user named it; with the line for a file of several texts."""
     title: str
+    """Empty if there is none."""
     text: str
 
     @property
@@ -84,11 +80,7 @@ def is_there(path: Path) -> bool:
 
 
 def read_subject(path: Path) -> Subject:
-    """The one text in a text, Markdown or JSON file, or in a run folder with an abstract.
-
-    Raises:
-        SubjectError: not there, not readable, no text, or more than one.
-    """
+    """The one text in a text, Markdown or JSON file, or in a run folder with an abstract; else `SubjectError`."""
     subjects = read_subjects(path)
     if len(subjects) > 1:
         hint = f"select one by its line: {path}:1"

@@ -25,11 +25,9 @@ def native_names(package: str, host: str, homes: Mapping[str, str], ending: str)
     """The `__getattr__` of a host's package: it imports the framework on first use of a name.
 
     Args:
-        package: the package's name.
         homes: the names that each module of the package defines, with blanks between them.
         ending: the suffix of the systems' class names; in small letters the module that defines them.
     """
-
     modules = {name: module for module, names in homes.items() for name in names.split()}
 
     def find(name: str) -> object:
@@ -52,10 +50,8 @@ def host_module(name: str) -> Any:
     try:
         return import_module(entry.module)
     except ImportError as error:
-        raise ConfigError(
-            f"host {entry.name!r}: {entry.module} cannot be imported: {error}",
-            hint=entry.install,
-        ) from error
+        what = f"host {entry.name!r}: {entry.module} cannot be imported: {error}"
+        raise ConfigError(what, hint=entry.install) from error
 
 
 def host_factory(name: str) -> "HostFactory":
@@ -95,15 +91,11 @@ def need_framework(name: str) -> HostEntry:
 
 def host_of(thing: object) -> str | None:
     """The host to whose framework an agent or a client belongs; None if there is none."""
-    roots = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
-    return next(
-        (
-            host.name
-            for host in hosts().values()
-            if any(root in (host.name, host.framework) or root.startswith(f"{host.name}_") for root in roots)
-        ),
-        None,
-    )
+    for root in {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}:
+        for host in hosts().values():
+            if root in (host.name, host.framework) or root.startswith(f"{host.name}_"):
+                return host.name
+    return None
 
 
 def role_agent(role: str, model: Any, *, host: str | None = None, **settings: Any) -> Any:
@@ -134,11 +126,8 @@ def component(config: "RunConfig") -> str:
     """
     if config.host != "autogen":
         entry = host_entry(config.host)
-        raise ConfigError(
-            f"host {config.host!r} loads no component files; only autogen does",
-            hint=f"in code: {entry.module}.{system_of(config).prefix}{entry.ending}(config)"
-            if entry.ending
-            else "export it with --host autogen",
-        )
+        own = f"in code: {entry.module}.{system_of(config).prefix}{entry.ending}(config)"
+        hint = own if entry.ending else "export it with --host autogen"
+        raise ConfigError(f"host {config.host!r} loads no component files; only autogen does", hint=hint)
     need_framework(config.host)
     return import_module("manyheads.hosts.autogen.team").export(config)

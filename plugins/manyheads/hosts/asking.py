@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -70,43 +71,27 @@ async def ask(
         tools: in addition to those of `library` and `corpus`, see `role_agent`; for models that can call tools.
         images: PNG or JPEG files sent with the prompt.
         budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`; or a budget that several share.
-        paths: your own folders of roles and prompts, searched first.
         full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
-        reply: type of the answer, instead of the card's; for a role.
+        paths, reply: your own folders of roles and prompts, searched first; the answer's type, instead of the card's.
         variables: of the task's prompt and, for a role, of its system prompt.
 
     Raises:
         ConfigError: no such role, task or model, a variable is missing or unknown.
-        BudgetError: the budget is spent.
-        ModelError: the model cannot be reached or refuses; `ReplyError` when no answer was valid.
+        UserError: as in a run: the budget is spent, the model cannot be reached or refuses, no answer was valid.
     """
-    if attempts < 1:
-        raise ConfigError(f"attempts: {attempts} is less than 1")
     how = _How(tuple(map(_picture, images)), _budget(budget), attempts, tuple(paths), reply)
-    try:
+    own = {"model": model, "host": host, "name": name, "tools": tools, "library": library, "corpus": corpus}
+    with _without_run():
         if isinstance(who, str):
             spec = RoleSpec(who, name, tools, library, corpus, variables=variables)
             answer = await _ask_role(spec, task, how, model, host)
         else:
-            own = {
-                "model": model,
-                "host": host,
-                "name": name,
-                "tools": tools,
-                "library": library,
-                "corpus": corpus,
-            }
-            if useless := [word for word, value in own.items() if value]:
-                what = f"{', '.join(useless)}: an agent has its own"
-                raise ConfigError(what, hint="give them to role_agent")
-            answer = await _ask_agent(who, task, how, variables)
-    except UserError as error:
-        _without_run(error)
-        raise
-    for note in answer.warnings:
-        log.warning(note)
-    if answer.model == OFFLINE:
-        log.warning("%s: %s", f"{who}.{task}" if isinstance(who, str) else task, LABEL)
+            answer = await _ask_agent(
+                who, task, how, variables, [word for word, value in own.items() if value]
+            )
+    notes = [f"{f'{who}.' if isinstance(who, str) else ''}{task}: {LABEL}"] if answer.model == OFFLINE else []
+    for note in (*answer.warnings, *notes):
+        log.warning("%s", note)
     if full:
         return answer
     return answer.value.text if isinstance(answer.value, PlainText) else answer.value
@@ -121,6 +106,10 @@ class _How:
     attempts: int
     paths: tuple[str | Path, ...]
     reply: type[ReplyModel] | None
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ConfigError(f"attempts: {self.attempts} is less than 1")
 
     def host(self, made: Any, config: ModelConfig) -> Asked:
         """The host within the budget and the app's trace."""
@@ -250,7 +239,11 @@ async def _ask_role(spec: RoleSpec, task: str, how: _How, model: Any, host: str 
         await made.close()
 
 
-async def _ask_agent(agent: Any, task: str, how: _How, variables: Mapping[str, Any]) -> Reply[Any]:
+async def _ask_agent(
+    agent: Any, task: str, how: _How, variables: Mapping[str, Any], useless: Sequence[str]
+) -> Reply[Any]:
+    if useless:
+        raise ConfigError(f"{', '.join(useless)}: an agent has its own", hint="give them to role_agent")
     if not (host := host_of(agent)):
         raise ConfigError(
             f"ask: a {type(agent).__module__}.{type(agent).__name__} cannot be asked",
@@ -289,14 +282,17 @@ def _budget(budget: BudgetConfig | Mapping[str, Any] | Budget | None) -> Budget:
         raise ConfigError(f"budget: {describe(error)}", tried=f"limits: {limits}") from error
 
 
-def _without_run(error: UserError) -> None:
-    """Change the hint to one for code: there is no run to resume."""
-    match error:
-        case BudgetError() if error.hint and RESUME in error.hint:
-            error.hint = "give a larger budget"
-        case ReplyError():
-            error.hint = "ask again, or ask another model"
-        case _ if error.hint and RESUME in error.hint:
-            error.hint = error.hint.replace(RESUME, "ask again")
-        case _:
-            pass
+@contextmanager
+def _without_run() -> Generator[None]:
+    """Changes the hint of an error to one for code: there is no run to resume."""
+    try:
+        yield
+    except UserError as error:
+        match error:
+            case BudgetError() if error.hint and RESUME in error.hint:
+                error.hint = "give a larger budget"
+            case ReplyError():
+                error.hint = "ask again, or ask another model"
+            case _:
+                error.hint = error.hint and error.hint.replace(RESUME, "ask again")
+        raise

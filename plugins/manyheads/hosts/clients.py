@@ -158,8 +158,6 @@ class ServedModel(ABC, Generic[C]):
     """A model of the config: a framework's own client, shared by all turns, behind its governor.
 
     Args:
-        config: its settings.
-        alias: its name in the config, and in messages to the user.
         ready: a user's client to use instead of one made from the settings; not closed here.
         loop: the event loop of a run; runs with the same settings on one loop share a client.
 
@@ -252,7 +250,6 @@ class ServedModel(ABC, Generic[C]):
             count: estimates the tokens of messages, with tools and pictures.
             send: sends messages; takes their tokens and the arguments for the reply's schema.
             ledger: a failure in it, a user's error in a tool, ends the turn here.
-            tools: whether the request offers tools.
 
         Raises:
             ConfigError: the messages do not fit the model's context.
@@ -260,15 +257,13 @@ class ServedModel(ABC, Generic[C]):
             ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
         """
         ledger.stop_if_failed()
-        texts = {
-            at: text for at, each in enumerate(messages) if reply_type and (text := self.as_message(each))
-        }
+        pairs = enumerate(messages if reply_type else ())
+        texts = {at: text for at, each in pairs if (text := self.as_message(each))}
 
         async def put(shorter: Sequence[Message]) -> T:
-            new = dict(zip(texts, (message.text for message in shorter), strict=True))
-            fitting = [
-                self.with_text(each, new[at]) if at in new else each for at, each in enumerate(messages)
-            ]
+            fitting = list(messages)
+            for at, message in zip(texts, shorter, strict=True):
+                fitting[at] = self.with_text(messages[at], message.text)
             tokens = await count(fitting)
             refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
             return await self._ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools)
@@ -409,8 +404,6 @@ class ClientHost(StructuredHost, Generic[C]):
 
     Args:
         models: settings of the models by alias.
-        recall: the author knowledge bank behind the retrieval hook.
-        attempts: maximum attempts of a turn.
         ready: clients of the framework by alias, instead of those of `models`; their owner closes them.
     """
 
@@ -431,11 +424,7 @@ class ClientHost(StructuredHost, Generic[C]):
         self._served: dict[str, ServedModel[C]] = {}
 
     def model(self, alias: str) -> ServedModel[C]:
-        """A model with its client, shared by all turns.
-
-        Raises:
-            ConfigError: the config has no such model, or its key is missing.
-        """
+        """A model with its client, shared by all turns; raises `ConfigError` if the config has none, or its key is missing."""
         if alias not in self._models:
             raise ConfigError(f"models.{alias} is missing", tried=f"models: {', '.join(self._models)}")
         if alias not in self._served:
@@ -449,11 +438,7 @@ class ClientHost(StructuredHost, Generic[C]):
             self.model(alias)
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """See `Host.ask`; within the time limit, whatever a framework, a tool or a server does.
-
-        Raises:
-            ModelError: the turn took too long.
-        """
+        """See `Host.ask`; raises `ModelError` at the time limit, whatever a framework, a tool or a server does."""
         alias, config = turn.speaker.model, self.model(turn.speaker.model).config
         limit = asyncio.timeout(seconds := config.turn_timeout or 30 * config.timeout)
         outer, token = CLOCK.get(), CLOCK.set(Clock(limit))
@@ -523,9 +508,8 @@ class OneAgent(StructuredHost, ABC):
     """Asks one agent of an app, which remembers the chat: it gets only the last message of a thread.
 
     Args:
-        agent: any agent of the framework; usage is counted if its model is one of ours, or reports usage.
         config: the settings of its model, as far as they are known.
-        ledger: of its model, if that is one of ours.
+        ledger: of its model, if that is one of ours; else usage is as the agent reports it, or estimated.
     """
 
     def __init__(self, agent: Any, attempts: int, config: ModelConfig, ledger: Ledger | None) -> None:

@@ -73,11 +73,7 @@ class RoleSpec:
 
     @property
     def bank(self) -> KnowledgeBank | None:
-        """The open bank of `knowledge`.
-
-        Raises:
-            ConfigError: it is a place, which agents of AutoGen alone open.
-        """
+        """The open bank of `knowledge`; raises `ConfigError` for a place, which agents of AutoGen alone open."""
         if isinstance(self.knowledge, str):
             raise ConfigError(
                 f"role {self.role!r}: knowledge={self.knowledge!r} is no open bank",
@@ -85,7 +81,7 @@ class RoleSpec:
             )
         return self.knowledge
 
-    def cast(self, guest: Guest, ledger: Ledger, roles: Roles | None = None) -> "Part":
+    def cast(self, guest: Guest, ledger: Ledger, roles: Roles | None = None) -> "CastRole":
         """The role with its prompt and the tools of literature and corpus that its card lists.
 
         Args:
@@ -100,12 +96,11 @@ class RoleSpec:
         card, variables = roles.card(self.role), dict(self.variables)
         if isinstance(me := variables.get("scientist"), str):
             if (corpus := self._open()) is None:
-                raise ConfigError(
-                    f"role {self.role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"'
-                )
+                what = f"role {self.role!r}: scientist {me!r} is of no corpus"
+                raise ConfigError(what, hint='add corpus="sample"')
             variables["scientist"] = corpus.scientist(me)
         system = roles.system(self.role, variables)
-        return Part(card, system, self.tools_of(card, guest, ledger, roles), ledger, roles)
+        return CastRole(card, system, self.tools_of(card, guest, ledger, roles), ledger, roles)
 
     def tools_of(self, card: RoleCard, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
         """The tools that a card lists; see `cast`."""
@@ -137,16 +132,14 @@ class RoleSpec:
         """Asks a scientist as another agent of the same client, made by a host's `role_agent`."""
 
         async def guest(scientist: Scientist, question: str) -> str:
-            agent = role_agent(
-                "scientist", client, name=scientist.name, paths=self.paths, scientist=scientist
-            )
-            return await ask(agent, question)
+            own = {"name": scientist.name, "paths": self.paths, "scientist": scientist}
+            return await ask(role_agent("scientist", client, **own), question)
 
         return guest
 
 
 @dataclass(frozen=True)
-class Part:
+class CastRole:
     """A role that is cast: what an agent plays."""
 
     card: RoleCard
@@ -166,16 +159,15 @@ class Plays:
     ledger: Ledger | None = None
     """Of its turns and tools."""
 
-    def play(self, part: Part) -> None:
+    def play(self, part: CastRole) -> None:
         self.role, self.roles, self.ledger = part.card.name, part.roles, part.ledger
 
 
 def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None:
     """Raises `ConfigError` if a role has tools that its model cannot call."""
-    if any(True for _ in tools) and not calls_tools:
-        raise ConfigError(
-            f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
-        )
+    if [*tools] and not calls_tools:
+        what = f"role {role!r}: its model cannot call tools"
+        raise ConfigError(what, hint="set its `tools: true` if it can")
 
 
 @cache

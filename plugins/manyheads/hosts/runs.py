@@ -109,19 +109,9 @@ class TeamRuns(Generic[S]):
     """The runs of one team or pipeline: each has its own folder; all are paused and resumed together.
 
     Args:
-        team: an instance of a class made by `native_class`.
-        config: of each run: a config, its data, its file, or the name of a shipped one; the system's own when None.
-        sets: `a.b=c` settings that override it.
-        changes: keys applied after that.
-        models: one, or none, in place of the config's default model, see `model_of`; the owner of a client closes it.
-        out: parent of the run folders.
-        state: of the last run.
-        listens_to: the speaker whose messages count; all speakers when None.
-        person: plays the roles of models with the provider `human`, and steers.
+        team: an instance of a class made by `native_class`; for its other arguments see `SystemTeam`.
+        models: one, or none, in place of the config's default model, see `model_of`.
         settings: further arguments of the host.
-
-    Raises:
-        ConfigError: the config is not valid, or of another system, or there are two models.
     """
 
     def __init__(
@@ -161,12 +151,7 @@ class TeamRuns(Generic[S]):
         self.state = self.state.model_copy(update={"folder": None, "asked": (), "finished": False})
 
     def load(self, saved: Any) -> None:
-        """Take over the run of a saved state.
-
-        Raises:
-            ConfigError: it is not a state of such a team, or of another version.
-            JournalError: the run is unfinished, and its folder is missing or holds another run.
-        """
+        """Take over the run of a saved state; for the errors see `SyncTeam.load_state`."""
         data = {"version": None, **saved} if isinstance(saved, Mapping) else saved
         version = data.get("version") if isinstance(data, dict) else None
         if isinstance(version, int) and version != STATE_VERSION:
@@ -212,10 +197,6 @@ class TeamRuns(Generic[S]):
         The system assigns messages to inputs; a message is never a file name. Of several messages only the last one
         counts, with a note, unless the system takes each. An unfinished run is resumed, with the config in its folder,
         by the same input or none. Any other input starts a new run in its own folder.
-
-        Raises:
-            UserError: the run has no input, there is no message by the speaker, the unfinished run's folder is missing,
-                or no folder can be made.
         """
         models, state = self.config.models, self.state
         if self.model:

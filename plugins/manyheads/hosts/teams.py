@@ -50,11 +50,7 @@ T = TypeVar("T", bound="SystemTeam[Any]")
 
 @cache
 def native_class(base: type[T], system: str) -> type[T]:
-    """The subclass of a host's base that runs a system; its module is that of the base.
-
-    Raises:
-        ConfigError: there is no such system.
-    """
+    """The subclass of a host's base that runs a system; raises `ConfigError` if there is no such system."""
     about = system_by(system).about
     body = {"system": system, "about": about, "__doc__": about, "__module__": base.__module__}
     return cast(type[T], type(system_by(system).prefix + base.ending, (base,), body))
@@ -192,11 +188,7 @@ class SyncTeam(SystemTeam[Client]):
         return person or Mailbox()
 
     async def _run_of(self, messages: Iterable[TeamMessage], answers: Mapping[str, object]) -> LiveRun:
-        """The run that messages begin or resume, or that waits for one of the answers, by request.
-
-        Raises:
-            UserError: see `TeamRuns.begin`; or nothing waits for the answers.
-        """
+        """The run that messages begin or resume, or that waits for one of the answers, by request."""
         state, mailbox = self._runs.state, self._runs.person
         resumes = state.folder is not None and not state.finished
         if answers and (

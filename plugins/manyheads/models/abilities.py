@@ -63,9 +63,8 @@ _known: dict[str, Abilities] = {}
 
 def key_of_server(config: ModelConfig) -> str:
     """Key of a model at an address, without any login in the address."""
-    return sha256(json.dumps([config.provider, server_address(config), config.name]).encode()).hexdigest()[
-        :32
-    ]
+    named = json.dumps([config.provider, server_address(config), config.name])
+    return sha256(named.encode()).hexdigest()[:32]
 
 
 def abilities_of(config: ModelConfig) -> Abilities:
@@ -110,10 +109,8 @@ def _file(key: str) -> Path:
 def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
     """A model's config, completed with its known abilities, current or stored."""
     known = known or abilities_of(config)
-    found = {"tools": known.tools, "vision": known.vision, "context": known.context}
-    return config.model_copy(
-        update={name: value for name, value in found.items() if getattr(config, name) is None}
-    )
+    missing = [name for name in ("tools", "vision", "context") if getattr(config, name) is None]
+    return config.model_copy(update={name: getattr(known, name) for name in missing})
 
 
 def is_openai(config: ModelConfig) -> bool:
@@ -154,12 +151,8 @@ def forms_for(
     The last, `none`, is empty: the prompt contains the form anyway. A form set in the config has no fallback.
     """
     most = config.response_format
-    if (
-        reply_type is None
-        or issubclass(reply_type, PlainText)
-        or most in (False, "none")
-        or (with_tools and not takes_both(config))
-    ):
+    formless = reply_type is None or issubclass(reply_type, PlainText) or most in (False, "none")
+    if reply_type is None or formless or (with_tools and not takes_both(config)):
         return {"none": {}}
     forms = form_arguments(config.provider, reply_type)
     if most is not True:
@@ -176,12 +169,9 @@ def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
     match provider:
         case "openai":
             named = {"name": kind.__name__, "schema": schema, "strict": False}
-            json_schema = {"type": "json_schema", "json_schema": named}
-            json_object = {"type": "json_object", "schema": rewritten(schema, _enumerated)}
-            return {
-                "schema": {"response_format": json_schema},
-                "object": {"response_format": json_object},
-            } | none
+            strict = {"type": "json_schema", "json_schema": named}
+            loose = {"type": "json_object", "schema": rewritten(schema, _enumerated)}
+            return {"schema": {"response_format": strict}, "object": {"response_format": loose}} | none
         case "ollama":
             return {"schema": {"format": schema}, "object": {"format": "json"}} | none
         case _:

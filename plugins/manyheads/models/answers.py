@@ -29,16 +29,12 @@ from manyheads.base.text import scrubbed
 
 MOST_BYTES = 16_000_000
 """Maximum bytes of an unpacked answer: the longest replies of today's models have 500 kB, literature services 10 MB."""
-MOST_ARGUMENTS = 100_000
-"""Maximum characters of a tool call's arguments."""
-MOST_CALLS = 100
-"""Maximum tool calls in one answer."""
-SHORTEST_KEY = 16
-"""Minimum characters of a key to be removed from answers: shorter ones may be words."""
-MOST_REDIRECTIONS = 3
-"""Maximum redirections of one request."""
+MOST_ARGUMENTS, MOST_CALLS, MOST_REDIRECTIONS = 100_000, 100, 3
+"""Maximum characters of a tool call's arguments, tool calls in one answer, and redirections of one request."""
 MOST_TOKENS = 100_000_000
 """Maximum tokens of one answer: more than any model supports."""
+SHORTEST_KEY = 16
+"""Minimum characters of a key to be removed from answers: shorter ones may be words."""
 _SPENT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|insufficient (credit|balance|fund)", re.I
 )
@@ -78,12 +74,7 @@ class SoundTransport:
         await self.client.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
-        """Send a request.
-
-        Raises:
-            RefusedError: the server answers with an error status.
-            GarbledError: its answer is invalid; the message says how.
-        """
+        """Send a request; raises `RefusedError` for an error status, and `GarbledError` for an invalid answer."""
         request.headers["accept-encoding"] = "gzip"
         response = await self.client.send(request, stream=True, follow_redirects=False)
         try:
@@ -112,8 +103,7 @@ class SoundTransport:
 def _redirection(request: Any, response: Any) -> Any:
     """A redirection of the same request within its server, which the client follows.
 
-    Raises:
-        RefusedError: it leads to another server, which must not get the prompt and the key; or it is one too many.
+    Raises `RefusedError` for one to another server, which must not get the prompt and the key, and for one too many.
     """
     status, place = response.status_code, response.headers.get("location", "nowhere")
     to, number = request.url.join(place), request.extensions.get("redirections", 0) + 1
@@ -139,13 +129,9 @@ def plain(error: Exception) -> Exception | None:
 
 
 async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
-    """An answer's bytes, unpacked as a stream; one that grows beyond `most` or never ends is dropped.
+    """The bytes of an unread answer, unpacked as a stream; the request accepts only gzip.
 
-    Args:
-        response: of httpx, or of a package of the same shape, unread; of a request that accepts only gzip.
-
-    Raises:
-        GarbledError: it is larger, or has another compression, of which a piece may unpack to any size.
+    Raises `GarbledError` beyond `most` bytes, and for another compression, of which a piece may unpack to any size.
     """
     packing, body = response.headers.get("content-encoding", "").strip().lower(), bytearray()
     if packing not in ("", "identity", "gzip"):
@@ -208,15 +194,12 @@ def _message(value: Any) -> str:
 def _json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
+        # NaN and Infinity, which JSON does not have: unknown
+        return json.loads(text, parse_constant=lambda word: None) if text.strip() else None
     except UnicodeDecodeError as error:
         raise GarbledError("its answer is not UTF-8 text") from error
-    if not text.strip():
-        raise GarbledError("its answer is empty")
-    try:
-        # NaN and Infinity, which JSON does not have: unknown
-        return json.loads(text, parse_constant=lambda word: None)
     except (ValueError, RecursionError) as error:
-        start = escaping.plain(text[:60])
+        start = escaping.plain(body[:60].decode("utf-8", "replace"))
         raise GarbledError(f"its answer is not JSON; it begins: {start!r}") from error
 
 
@@ -300,11 +283,7 @@ _FORMATS = {"openai": _completion, "ollama": _chat, "anthropic": _blocks}
 
 
 def _message_of(body: Object, message: Any) -> Object:
-    """The message of an answer.
-
-    Raises:
-        GarbledError: it has none; with the server's message, if any.
-    """
+    """The message of an answer; raises `GarbledError` if it has none, with the server's own message, if any."""
     if isinstance(message, dict):
         return cast(Object, message)
     said = _message({name: body.get(name) for name in ("error", "message", "detail")})
@@ -366,8 +345,7 @@ def _object(name: str, arguments: str) -> Object:
 def sound_arguments(name: Any, arguments: Any) -> str:
     """A tool call's arguments as JSON that every framework and file accepts; the model is told about other errors in them.
 
-    Raises:
-        GarbledError: the call has no name, or arguments that no framework could read.
+    Raises `GarbledError` for a call without a name, and for arguments that no framework could read.
     """
     if not isinstance(name, str) or not name:
         raise GarbledError("it calls a tool without a name")

@@ -72,12 +72,7 @@ _ASKED = re.compile(r"(?:requested|resulted in|request|prompt)\b\D{0,40}?(\d[\d,
 
 
 class TooLongError(ModelError):
-    """A prompt is longer than the server's context window.
-
-    Args:
-        window: the server's, in tokens; None if unknown.
-        asked: the prompt's tokens by the server's count; None if unknown.
-    """
+    """A prompt is longer than the server's `window`; it has `asked` tokens by the server's count. None if unknown."""
 
     def __init__(self, message: str, *, window: int | None, asked: int | None, **more: str | None) -> None:
         self.window, self.asked = window, asked
@@ -140,9 +135,8 @@ def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
     if config.provider == "ollama":
         return f"ollama pull {config.name}; models.{alias}.base_url is the server's root, without /v1"
     if re.search(r"model", str(error), re.I):
-        listing = (
-            f"curl {config.base_url.rstrip('/')}/models" if config.base_url else "see your account's models"
-        )
+        address = config.base_url
+        listing = f"curl {address.rstrip('/')}/models" if address else "see your account's models"
         return f"set models.{alias}.name to a model that the server has: {listing}"
     return f"check models.{alias}.name and .base_url (most end in /v1)"
 
@@ -232,11 +226,7 @@ REFUSALS = frozenset({400, 422, 500})
 
 
 class Clock:
-    """The time left for a turn; it is stopped while waiting for others, or for a nested turn.
-
-    Args:
-        limit: the timeout of the turn.
-    """
+    """The time left for a turn; it is stopped while waiting for others, or for a nested turn."""
 
     def __init__(self, limit: asyncio.Timeout | None) -> None:
         self._limit, self._left, self._stops = limit, 0.0, 0
@@ -283,7 +273,7 @@ class Governor:
         request: Callable[[Form], Awaitable[T]],
         forms: Mapping[str, Form],
         warn: list[str],
-        charged: Callable[[Form], AbstractAsyncContextManager[None]] = lambda form: nullcontext(),
+        charged: Callable[[Form], AbstractAsyncContextManager[object]] = nullcontext,
         tools: bool = False,
     ) -> T:
         """Send one request with retries.
@@ -318,7 +308,7 @@ class _Tries(Generic[T]):
     request: Callable[[Form], Awaitable[T]]
     forms: Mapping[str, Form]
     warn: list[str]
-    charged: Callable[[Form], AbstractAsyncContextManager[None]]
+    charged: Callable[[Form], AbstractAsyncContextManager[object]]
     tools: bool
     place: int = 0
     """Which form is sent."""
@@ -349,14 +339,11 @@ class _Tries(Generic[T]):
                 raise TimeoutError(f"no answer within {self.config.timeout:g} s") from error
 
     def repair(self, error: BaseException) -> bool:
-        """Change the request after a refusal; False if nothing helps.
+        """Change the request after a refusal; False if nothing helps. Raises `ToolsRefusedError` where tools are refused.
 
         The length limit gets its other name, from now on. A form, which is `response_format` on most servers, is replaced by
         the next weaker one if the server's message names it, or if there is no reason: at once for a refusal, at the second
         time for a 500, which may pass. What concerns neither is not repaired.
-
-        Raises:
-            ToolsRefusedError: the server refuses tools.
         """
         status, matter = status_of(error), matter_of(error)
         if matter == "tools" and self.tools and status and isinstance(error, Exception):

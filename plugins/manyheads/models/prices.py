@@ -50,13 +50,8 @@ class PriceList(Strict):
         matches = (name for name in patterns if fnmatchcase(model, name))
         for name in (model, DATED.sub("", model), *matches):
             if amount := self.models.get(name):
-                return Price(
-                    input=amount.input,
-                    output=amount.output,
-                    currency=self.currency,
-                    as_of=self.as_of,
-                    listed=model,
-                )
+                listed = {"currency": self.currency, "as_of": self.as_of, "listed": model}
+                return Price.model_validate({**amount.model_dump(), **listed})
         return None
 
 

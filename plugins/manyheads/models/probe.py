@@ -196,12 +196,7 @@ class Probe:
         return ProbeAnswer(message.get("content") or "", len(message.get("tool_calls") or []), whole)
 
     async def _get(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """A server's page about itself.
-
-        Raises:
-            RefusedError: it answers with an error status.
-            GarbledError: its answer is not a JSON object.
-        """
+        """A server's page about itself, a JSON object."""
         async with self._listing.stream(method, self._address(path), json=body) as response:
             if response.status_code >= 400:
                 raise RefusedError(response.status_code, None, await refusal_of(response))
@@ -223,9 +218,7 @@ class Probe:
 async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
     """A model's abilities and their cost, tested by about seven small requests and cached for a day.
 
-    Raises:
-        ModelError: the server cannot be reached, or refuses even a plain request.
-        ConfigError: its key is missing.
+    Raises `ModelError` if the server cannot be reached, or refuses even a plain request; `ConfigError` without its key.
     """
     asking = Probe(config, alias)
     try:

@@ -106,8 +106,8 @@ def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
         )
 
 
-def refuse_images(alias: str, config: ModelConfig, *, images: bool) -> None:
-    """Raises `ConfigError` for images to a model without vision."""
+def need_vision(alias: str, config: ModelConfig, *, images: bool) -> None:
+    """Raises `ConfigError` for images to a model without vision, which is blind to them."""
     if images and not config.sees:
         raise ConfigError(
             f"models.{alias}: {config.name} cannot see images (vision: false)",
@@ -129,8 +129,7 @@ _USUAL_ADDRESS = {
 def server_address(config: ModelConfig) -> str:
     """The address of requests to a model: its `base_url`, else the default of the provider's SDK.
 
-    Raises:
-        ConfigError: an environment variable is not set, or does not contain an address.
+    Raises `ConfigError` if an environment variable is not set, or does not contain an address.
     """
     variable, usual = _USUAL_ADDRESS.get(config.provider, ("", ""))
     if config.base_url is not None or not (named := os.environ.get(variable, "").strip()):
@@ -162,7 +161,6 @@ def is_own(config: ModelConfig) -> bool:
 
 # Keys of model servers, only from the environment.
 
-
 USUAL = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _OTHERS = {"anthropic": ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"), "ollama": ("OLLAMA_API_KEY",)}
 """What the SDKs send by themselves."""
@@ -176,8 +174,7 @@ def key_variable(config: ModelConfig) -> str | None:
 def key_of(config: ModelConfig, alias: str = "default") -> str:
     """The key from the environment; optional for your own servers and for Ollama.
 
-    Raises:
-        ConfigError: the variable is not set, or may not go to the model's server.
+    Raises `ConfigError` if the variable is not set, or may not go to the model's server.
     """
     variable, address = key_variable(config) or "", config.base_url or server_address(config)
     for name in _OTHERS.get(config.provider, ()):
@@ -228,14 +225,12 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
         while much > 0 and (lookup := LOOKUP.search(text)):
             text, much, lookups = _without(text, lookup.start(2), lookup.end(2), much, lookups)
         messages[place] = replace(message, text=text)
-    left_out = list[str]()
-    if replies:
-        left_out.append(f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}")
-    if papers:
-        left_out.append("the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers")
-    if lookups:
-        left_out.append(f"the answers of {lookups} tool call{'s' * (lookups > 1)}")
-    return tuple(messages), " and ".join(left_out)
+    left_out = (
+        f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}" * (replies > 0),
+        f"the abstract{'s' * (papers > 1)} of {papers} paper{'s' * (papers > 1)}" * (papers > 0),
+        f"the answers of {lookups} tool call{'s' * (lookups > 1)}" * (lookups > 0),
+    )
+    return tuple(messages), " and ".join(filter(None, left_out))
 
 
 def _without(text: str, start: int, end: int, much: int, count: int) -> tuple[str, int, int]:

@@ -49,11 +49,7 @@ def read_as(kind: type[R], answer: Mapping[str, Any]) -> R:
 
 
 def imported(name: str) -> type[ReplyModel]:
-    """The reply type of a pydantic class, `module:Class`, whose module is imported.
-
-    Raises:
-        ConfigError: it cannot be imported, is not a pydantic class, or has fields that no form can show.
-    """
+    """The reply type of a pydantic class, `module:Class`, whose module is imported."""
     module, _, inner = name.partition(":")
     try:
         theirs = import_module(module)
@@ -85,14 +81,7 @@ def _of_class(kind: type[BaseModel]) -> type[ReplyModel]:
 
 
 def from_schema(schema: Schema, name: str) -> type[ReplyModel]:
-    """The reply type of a JSON Schema; equal schemas of the same name give the same class.
-
-    Args:
-        name: name of the class if the schema has no title.
-
-    Raises:
-        ConfigError: the schema is invalid, or uses what no form can show.
-    """
+    """The reply type of a JSON Schema, whose title or else `name` is the class's; equal ones give the same class."""
     return _of_schema(json.dumps(schema), name)
 
 

@@ -400,11 +400,7 @@ def _given(messages: Sequence[Msg]) -> list[TeamMessage]:
 
 
 def pipeline_of(system: str) -> type[SystemPipeline]:
-    """The pipeline class of a system: `VirSciPipeline` of `virsci`.
-
-    Raises:
-        ConfigError: there is no such system.
-    """
+    """The pipeline class of a system: `VirSciPipeline` of `virsci`; raises `ConfigError` for no system."""
     return native_class(SystemPipeline, system)
 
 

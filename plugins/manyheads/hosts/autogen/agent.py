@@ -32,7 +32,7 @@ from manyheads.hosts.autogen.client import ModelClient, Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
 from manyheads.hosts.clients import Ledger, run_tool, tool_call
-from manyheads.hosts.roles import Part, Plays, RoleSpec, need_tools
+from manyheads.hosts.roles import CastRole, Plays, RoleSpec, need_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
@@ -168,12 +168,10 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
             config = super()._to_config()
         finally:
             self._workbench = benches
-        native = [
-            without_keys(tool.dump_component()) for tool in self._tools if not isinstance(tool, CoreTool)
-        ]
-        data: dict[str, Any] = {
-            name: without_keys(getattr(config, name)) for name in AssistantAgentConfig.model_fields
-        }
+        theirs = (tool for tool in self._tools if not isinstance(tool, CoreTool))
+        native = [without_keys(tool.dump_component()) for tool in theirs]
+        names = AssistantAgentConfig.model_fields
+        data: dict[str, Any] = {name: without_keys(getattr(config, name)) for name in names}
         data |= {"tools": native or None, "casting": self.casting}
         return RoleAgentConfig(**data)
 
@@ -183,24 +181,17 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
         agent.owns_client = True
         if casting := config.casting if isinstance(config, RoleAgentConfig) else None:
             agent._library = Library(casting.library) if casting.library else None
-            variables = {"scientist": casting.scientist}
             spec = RoleSpec(
-                casting.role,
-                library=agent._library,
-                corpus=casting.corpus,
-                paths=casting.paths,
-                variables=variables,
-            )
-            roles, ledger, guest = (
-                Roles(Resources.of(casting.paths)),
-                Ledger(),
-                spec.guest_of(role_agent, agent._model_client, _answer),
-            )
+                casting.role, library=agent._library, corpus=casting.corpus, paths=casting.paths,
+                variables={"scientist": casting.scientist},
+            )  # fmt: skip
+            roles, ledger = Roles(Resources.of(casting.paths)), Ledger()
+            guest = spec.guest_of(role_agent, agent._model_client, _answer)
             card = roles.card(casting.role)
-            agent.take(casting, Part(card, "", spec.tools_of(card, guest, ledger, roles), ledger, roles))
+            agent.take(casting, CastRole(card, "", spec.tools_of(card, guest, ledger, roles), ledger, roles))
         return agent
 
-    def take(self, casting: Casting, part: Part) -> None:
+    def take(self, casting: Casting, part: CastRole) -> None:
         """Play a part with its tools."""
         self.play(part)
         self.casting, self.cast_tools = casting, frozenset(tool.name for tool in part.tools)
@@ -250,24 +241,13 @@ def role_agent(
     need_tools(role, (*given, *part.tools, *handoffs), calls_tools=client.model_info["function_calling"])
     memories = [] if spec.knowledge is None else [KnowledgeMemory(spec.knowledge)]
     agent = RoleAgent(
-        spec.agent_name,
-        client,
-        description=part.card.description,
-        system_message=part.system,
-        tools=given or None,
-        handoffs=list(handoffs) or None,
-        workbench=workbench,
-        memory=[*memories, *memory] or None,
-        model_client_stream=model_client_stream,
-        max_tool_iterations=TOOL_ROUNDS,
-        reflect_on_tool_use=True,
-    )
+        spec.agent_name, client, description=part.card.description, system_message=part.system, tools=given or None,
+        handoffs=list(handoffs) or None, workbench=workbench, memory=[*memories, *memory] or None,
+        model_client_stream=model_client_stream, max_tool_iterations=TOOL_ROUNDS, reflect_on_tool_use=True,
+    )  # fmt: skip
+    library, paths = spec.library.config if spec.library else None, tuple(map(str, spec.paths))
     casting = Casting(
-        role=role,
-        paths=tuple(map(str, spec.paths)),
-        library=spec.library.config if spec.library else None,
-        corpus=spec.corpus_name,
-        scientist=spec.scientist,
+        role=role, paths=paths, library=library, corpus=spec.corpus_name, scientist=spec.scientist
     )
     agent.take(casting, part)
     if spec.corpus is not None and casting.corpus is None:  # no file can hold the tools of an open bank

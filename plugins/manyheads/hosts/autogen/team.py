@@ -237,11 +237,7 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
 
 
 def team_of(system: str) -> type[ResearchTeam]:
-    """The team class of a system: `VirSciTeam` of `virsci`.
-
-    Raises:
-        ConfigError: there is no such system.
-    """
+    """The team class of a system: `VirSciTeam` of `virsci`; raises `ConfigError` for no system."""
     return native_class(ResearchTeam, system)
 
 

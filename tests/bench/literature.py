@@ -41,7 +41,7 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
     recorded = _library(scholar, record=base / "record.sqlite")
     libraries = (bare, noted, kept, recorded)
     async with AsyncExitStack() as stack:
-        for one in (source, *libraries):
+        for one in libraries:
             stack.push_async_callback(one.close)
         await asyncio.gather(ask(source, "search", "fruit"), *(one.search("fruit") for one in libraries))
         plain = await _typical(_package(scholar.url), words)

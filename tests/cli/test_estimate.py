@@ -138,13 +138,10 @@ async def test_an_estimate_in_a_hurry_counts_what_it_has_seen(home: Path) -> Non
 
 
 def test_a_suite_is_estimated(home: Path) -> None:
-    keys = {
-        "configs": ["conference-review"],
-        "grid": {"repeats": [1, 3]},
-        "set": {},
-        "measures": ["usage.calls"],
-    }
-    suite = write_suite(home, "forms", **keys, plot=None)
+    configs, measures = ["conference-review"], ["usage.calls"]
+    suite = write_suite(
+        home, "forms", configs=configs, grid={"repeats": [1, 3]}, set={}, measures=measures, plot=None
+    )
     flags = ("--estimate", "--model", "openai/gpt-4o", "--set", f"subject={home / 'owls.md'}")
     done = manyheads_command("eval", suite, *flags, cwd=home)
     assert (done.code, done.err) == (0, "")

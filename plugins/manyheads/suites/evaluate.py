@@ -348,13 +348,18 @@ def calibrations(suite: Suite, rows: Sequence[CellRow]) -> Iterator[tuple[Condit
             if row.condition == condition and how.measure in row.values:
                 values[row.case].append(row.values[how.measure])
         means = {case: fmean(some) for case, some in values.items()}
-        limits = {
-            "threshold": how.threshold,
-            "score_threshold": how.score_threshold,
-            "level": suite.spec.level,
-        }
+        level = suite.spec.level
         try:
-            yield condition, calibrate(means, suite.people, **limits)
+            yield (
+                condition,
+                calibrate(
+                    means,
+                    suite.people,
+                    threshold=how.threshold,
+                    score_threshold=how.score_threshold,
+                    level=level,
+                ),
+            )
         except RatingError as error:
             yield condition, error.message
 

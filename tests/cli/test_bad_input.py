@@ -40,7 +40,7 @@ MISTAKES = {
     "an unknown model alias": ("run virsci --set roles.leader.model=big", "no model 'big' among default", "leader"),
     "a missing file": ("run gone.yaml", "gone.yaml: no such file", "virsci, virsci-2024"),
     "an unknown config": ("run virsky", "virsky: no such config", "virsci, virsci-2024"),
-    "no mapping": ("run text.yaml", "text.yaml: must be a mapping of keys to values", ""),
+    "no mapping": ("run text.yaml", "text.yaml: should be a mapping of keys to values", ""),
     "no YAML": ("run broken.yaml", "broken.yaml:3: not valid YAML: ", "expected ',' or ']'"),
     "a prompt's variable": ("run virsci --path mine", "idea.md.j2: uses the variable 'nonsense'", "its task has topic, turn"),
     "a user's folder": ("run virsci --path theirs", "theirs: no such folder", "manyheads prompts export"),

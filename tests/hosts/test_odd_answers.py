@@ -49,7 +49,7 @@ async def asked_through(on: str, server: Misbehaving, behaviour: str, **settings
         ("deepbody", "its answer is no"),
         ("badutf", "its answer is no"),
         ("html", "its answer is no"),
-        ("s500", "failed: 500 Internal Server Error (oops)"),
+        ("s500", "failed: 500 Internal Server Error (no)"),
     ],
 )
 async def test_a_client_of_the_users(name: str, server: Misbehaving, behaviour: str, words: str) -> None:
@@ -108,7 +108,7 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(
         ("deepbody", "its answer is not JSON"),
         ("nothing", "its answer is not a chat completion"),
         ("errortext", "it says: no capacity"),
-        ("s500", "failed: 500 Internal Server Error (oops)"),
+        ("s500", "failed: 500 Internal Server Error (no)"),
     ],
 )
 async def test_a_server_that_fails_is_told_in_plain_words(

@@ -30,7 +30,7 @@ ALLOWED = {
     "arena/report.py": "a kind of arena",
     "arena/sheets.py": "a kind of arena",
     "arena/store.py": "a kind of arena",
-    "corpus/database.py": "papers in order",
+    "corpus/inspirations.py": "papers in order",
     "corpus/retrieval.py": "papers in order",
     "cli/__init__.py": "the command `ranking`, and examples of commands",
     "cli/corpus.py": "a config by default",

@@ -108,7 +108,7 @@ class Question:
     """A question to a speaker: a role's task with its variables, at a stage and turn.
 
     Example:
-        Question("debate", 1, speaker, "advocate", "argue", {"claim": claim, "arguments": ()})
+        Question("panel", 1, speaker, "advocate", "argue", {"claim": claim, "arguments": ()})
 
 
     Attributes:
@@ -151,10 +151,10 @@ class Run(Generic[Result, C, M]):
     """The context of one run. `rng` is used only between turns, never in concurrent branches.
 
     Example:
-        async def debate(run: Run) -> None:
-            run.emit(Stage(stage="debate", title="Debate", number=1, total=1))
+        async def panel(run: Run) -> None:
+            run.emit(Stage(stage="panel", title="Panel", number=1, total=1))
             speaker = run.speaker("advocate", "For", side="for")
-            reply = await run.ask(Question("debate", 1, speaker, "advocate", "argue", {"claim": "…"}), Argument)
+            reply = await run.ask(Question("panel", 1, speaker, "advocate", "argue", {"claim": "…"}), Argument)
             run.result.arguments.append(reply.value)
     """
 

@@ -41,8 +41,8 @@ class Judge:
     """How a system judges the results of other runs, in suites.
 
     Example:
-        >>> Judge("claim", "debate.ruling.confidence").name
-        'debate'
+        >>> Judge("claim", "panel.ruling.confidence").name
+        'panel'
 
 
     Attributes:

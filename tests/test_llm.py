@@ -17,7 +17,7 @@ from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitEr
 
 from manyheads.asking.forms import form, schema_of
 from manyheads.asking.replies import REPLIES, ReplyModel
-from manyheads.engine.replying import UnusableReplyError, parse
+from manyheads.engine.replying import parse
 from manyheads.systems.virsci.replies import Decision, Vote
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
@@ -73,22 +73,6 @@ async def test_streams_what_it_says_whole(llm: LLM) -> None:
     assert chunks[-1].usage == whole.usage
 
 
-async def test_calls_a_tool_once_then_answers(llm: LLM) -> None:
-    llm.tool_calls = [("search", {"query": "graphs"})]
-    async with openai(llm) as client:
-        first = (await ask(client, form(Vote), tools=[TOOL])).choices[0]
-        assert first.finish_reason == "tool_calls"
-        call = first.message.tool_calls[0]
-        thread: Any = [
-            {"role": "user", "content": form(Vote)},
-            first.message.model_dump(exclude_none=True),
-            {"role": "tool", "tool_call_id": call.id, "content": "nothing"},
-        ]
-        second = await client.chat.completions.create(model="m", messages=thread, tools=[TOOL])  # pyright: ignore[reportArgumentType]
-    assert json.loads(call.function.arguments) == {"query": "graphs"}
-    assert parse(second.choices[0].message.content or "", Vote).choice == 1
-
-
 async def test_speaks_ollama(llm: LLM) -> None:
     llm.tool_calls = [("search", {"query": "graphs"})]
     client = Ollama(host=llm.url)
@@ -115,28 +99,6 @@ async def test_speaks_anthropic(llm: LLM) -> None:
     assert streamed.content[0].to_dict()["text"] == answer.content[0].to_dict()["text"]
     assert streamed.usage.output_tokens == answer.usage.output_tokens
     assert llm.requests[-1].system == "You are Ada."
-
-
-@pytest.mark.parametrize(
-    "kind", ["missing", "wrong_type", "out_of_range", "truncated", "cut", "empty", "prose"]
-)
-async def test_bad_text_is_unusable_once(llm: LLM, kind: Kind) -> None:
-    llm.faults.append(Fault(kind))
-    async with openai(llm) as client:
-        bad, good = [(await ask(client, form(Vote))).choices[0] for _ in range(2)]
-    with pytest.raises(UnusableReplyError):
-        parse(bad.message.content, Vote, truncated=bad.finish_reason == "length")
-    assert parse(good.message.content, Vote)
-
-
-@pytest.mark.parametrize("kind", ["fenced", "chatter", "single_quotes", "trailing_comma"])
-async def test_untidy_text_is_usable(llm: LLM, kind: Kind) -> None:
-    llm.faults.append(Fault(kind))
-    async with openai(llm) as client:
-        answer = (await ask(client, form(Vote))).choices[0].message.content
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(answer)
-    assert parse(answer, Vote)
 
 
 async def test_statuses_and_refusals(llm: LLM) -> None:

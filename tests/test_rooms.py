@@ -131,13 +131,6 @@ def test_only_hosts_know_the_frameworks(framework: str) -> None:
     assert not outside, offending(*outside)
 
 
-def test_no_room_imports_the_commands() -> None:
-    users = [
-        each for each in imports() if each.rooms[1] == "cli" and each.rooms[0] not in ("cli", "__main__")
-    ]
-    assert not users, offending(*users)
-
-
 def test_the_package_does_not_need_its_tests() -> None:
     needed = [each for each in imports() if each.name.partition(".")[0] in TESTS]
     assert not needed, offending(*needed)

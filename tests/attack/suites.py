@@ -154,7 +154,7 @@ def _suites(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "name", ("eval", name)
     for out in ("/dev/null", "/proc/x", "base/suite.yaml", "o" * 300, "base"):
         yield "out", ("eval", "base", "--out", out)
-    odd = {f"{key} {name}": f"{key}: {value}" for key in KEYS for name, value in ODD.items()}
+    odd = {f"{key} as {name}": f"{key}: {value}" for key in KEYS for name, value in ODD.items()}
     for name, lines in {**odd, **WHOLE}.items():
         key = lines.partition(":")[0]
         text = "".join(line for line in SUITE.splitlines(True) if line.partition(":")[0] != key)

@@ -3,11 +3,10 @@
 import asyncio
 import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,8 +30,6 @@ DIM, FIELDS, BOUND = 384, 200, 2020
 CITES, ENTITIES = 20, 5
 CANDIDATES, K = 500, 55
 ABSTRACT = "word " * 150
-GROWTH = "MANYHEADS_BENCH_GROWTH"
-"""In the environment, `all` measures ten times as many papers too: some 10 minutes and 3 GB of disk."""
 
 
 class Planted:
@@ -201,49 +198,29 @@ def memory(folder: Path) -> tuple[float, float]:
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
-    def measure(
-        count: int,
-    ) -> tuple[dict[str, float], LookUps, tuple[float, float]]:
+    def measure(count: int) -> tuple[dict[str, float], LookUps, tuple[float, float]]:
         with tempfile.TemporaryDirectory() as base:
             planted = Planted(count)
             spent = build(Path(base), planted)
             return spent, look_ups(Path(base), planted, size.queries), memory(Path(base))
 
-    counts = [
-        size.papers // 10,
-        size.papers,
-        *([10 * size.papers] if os.environ.get(GROWTH) == "all" else []),
-    ]
-    grown = [await asyncio.to_thread(measure, count) for count in counts]
-    spent, looked, (warm, bare) = grown[1]
-    many = f"{size.papers:,} papers"
-    name, explained = f"database: three ways, {many}", f"{looked.papers:.0f} papers found, read and explained"
-    yield Figure(
-        name, looked.retrieval * 1000, "ms", looked.cosine * 1000, "one exact cosine search in numpy alone",
-        "≤ 50 ms, ≤ 5×", explained,
-    )  # fmt: skip
-    yield Figure(
-        f"database: clusters of {CANDIDATES}",
-        looked.clustering * 1000,
-        "ms",
-        looked.cosine * 1000,
-        "one exact search",
-        "≤ 50 ms",
-    )
-    yield Figure(
-        f"database: graph of {many}", spent["graph"], "s", spent["records"], "storing their records", "≤ 30 s"
-    )
+    counts = size.papers // 10, size.papers
+    fewer, all_of_them = [await asyncio.to_thread(measure, count) for count in counts]
+    spent, looked, (warm, bare) = all_of_them
+    many, cosine = f"{size.papers:,} papers", looked.cosine * 1000
+    found = f"{looked.papers:.0f} papers found, read and explained"
+    exact, aim = "one exact cosine search in numpy alone", "≤ 50 ms, ≤ 5×"
+    yield Figure(f"database: three ways, {many}", looked.retrieval * 1000, "ms", cosine, exact, aim, found)
+    name = f"database: clusters of {CANDIDATES}"
+    yield Figure(name, looked.clustering * 1000, "ms", cosine, exact, "≤ 50 ms")
+    name, against = f"database: graph of {many}", "storing their records"
+    yield Figure(name, spent["graph"], "s", spent["records"], against, "≤ 30 s")
     yield Figure(f"database: memory, {many}", warm, "MB", bare, "importing its libraries", "≤ 400 MB")
-
-    for (few, one), (more, other) in pairwise(zip(counts, grown, strict=True)):
-        pairs = {
-            "retrieval": (one[1][0], other[1][0], "ms", 1000),
-            "graph": (one[0]["graph"], other[0]["graph"], "s", 1),
-            "memory": (one[2][0], other[2][0], "MB", 1),
-        }
-        for what, (before, after, unit, scale) in pairs.items():
-            exponent = math.log(after / before) / math.log(more / few)
-            yield Figure(
-                f"database: {what}, {more:,} papers", after * scale, unit, before * scale, f"{few:,} papers",
-                note=f"exponent {exponent:.2f}",
-            )  # fmt: skip
+    pairs = {
+        "retrieval": (fewer[1].retrieval * 1000, looked.retrieval * 1000, "ms"),
+        "graph": (fewer[0]["graph"], spent["graph"], "s"),
+        "memory": (fewer[2][0], warm, "MB"),
+    }
+    for what, (before, after, unit) in pairs.items():
+        note = f"exponent {math.log(after / before) / math.log(counts[1] / counts[0]):.2f}"
+        yield Figure(f"database: {what} as it grows", after, unit, before, f"{counts[0]:,} papers", note=note)

@@ -49,7 +49,6 @@ class UserError(Exception):
         idea.md: the file is empty
           next: write a text in it
 
-
     Args:
         message: what is wrong, with the file and the key.
         tried: what was looked at or attempted.

@@ -92,7 +92,6 @@ class Slot:
         >>> Slot("last", metavar="TEXT|FILE", required=True).of(["one", "two"])
         ['two']
 
-
     Attributes:
         filled_by: messages of a team's task; None if messages cannot provide it.
         file: whether it is a file's name: a message's text is saved as a file in the run folder.

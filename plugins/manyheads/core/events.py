@@ -108,8 +108,6 @@ class Person(Protocol):
         class Content:
             async def answer(self, request: Waiting) -> dict[str, str]:
                 return {"action": "accept"}
-
-        await run("virsci", "steer=[topic]", person=Content())
     """
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:

@@ -237,7 +237,6 @@ def subject_of(named: str, what: str, kinds: str) -> Subject:
         >>> subject_of("We plan with owls.", "the idea", "a text or a file").text
         'We plan with owls.'
 
-
     Args:
         what: the use of the text, such as `the target`.
         kinds: the accepted kinds of input, in words.

@@ -40,7 +40,6 @@ def load_embedder(choice: str = "auto") -> Embedder:
         >>> len(load_embedder("lexical").embed(["Owls that plan", "Bats that learn"]))
         2
 
-
     Args:
         choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` for the faster model made from it, `lexical` for word hashing
             without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.

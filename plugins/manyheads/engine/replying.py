@@ -196,7 +196,6 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
         >>> parse_reply('Sure! {"advice": "Try a smaller corpus."}', reply_type("Advice")).advice
         'Try a smaller corpus.'
 
-
     Raises:
         UnusableReplyError: with the reason.
     """

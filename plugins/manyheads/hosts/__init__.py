@@ -104,7 +104,6 @@ def role_agent(role: str, model: Any, *, host: str | None = None, **settings: An
     Example:
         reviewer = role_agent("reviewer", "openai/gpt-4o-mini", host="autogen")
 
-
     Args:
         host: its name; when None, the host of the model's client, or the first installed one.
 

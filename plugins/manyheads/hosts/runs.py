@@ -39,7 +39,6 @@ async def run(
         result = await run("virsci", "topic=Robots that feel", "team.size=3")
         print(result.result.idea.title)
 
-
     Args:
         config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
         sets: settings that override it, each `a.b=c` as on the command line.

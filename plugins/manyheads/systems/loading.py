@@ -31,7 +31,6 @@ def load(
         >>> load_config(["virsci"], ["team.size=3"]).settings.team.size
         3
 
-
     Args:
         system: overrides that of the files.
         strict: refuse keys of other systems, instead of ignoring them.

@@ -179,7 +179,6 @@ def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
         result = load("runs/20260101-120000-virsci")
         print(result.finished, result.result.idea.title)
 
-
     Args:
         unfinished: accept an unfinished run.
 

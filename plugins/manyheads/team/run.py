@@ -110,7 +110,6 @@ class Question:
     Example:
         Question("panel", 1, speaker, "advocate", "argue", {"claim": claim, "arguments": ()})
 
-
     Attributes:
         role: the role with the task.
         recall: query for the retrieval hook.

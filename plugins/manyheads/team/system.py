@@ -44,7 +44,6 @@ class Judge:
         >>> Judge("claim", "panel.ruling.confidence").name
         'panel'
 
-
     Attributes:
         input: its input for a run's folder; one that takes many gets all runs of a cell. Before a suite begins, `read` is
             called with none of these many, to check its other inputs.
@@ -110,14 +109,7 @@ class Service:
     """A part of a system's work that an agent of another app can do with one tool call.
 
     Example:
-        class CountArguments(Inputs):
-            text: str
-
-        async def count(run: Run, asked: CountArguments) -> str:
-            return f"{len(asked.text.split())} words"
-
         COUNT = Service("count_words", CountArguments, count)
-
 
     Attributes:
         name: name of the tool, described in `prompts/tools/NAME.yaml`.
@@ -136,14 +128,17 @@ class System(Generic[C, N, R]):
     """A system: its code, config, inputs, result, and the texts about it.
 
     Example:
-        async def count(run: Run) -> None:
-            run.result.words = len(run.config.inputs.text.split())
-
         COUNT = System(
-            name="count", title="Count", about="Counts the words of a text.", config=Section, inputs=CountInputs,
-            result=Count, run=count, needs=lambda config: {}, essence=lambda result: [("Words", str(result.words))],
+            name="count",
+            title="Count",
+            about="Counts the words of a text.",
+            config=Section,
+            inputs=CountInputs,
+            result=Count,
+            run=count,
+            needs=lambda config: {},
+            essence=lambda result: [("Words", str(result.words))],
         )
-
 
     Attributes:
         name: the key of its section, and the argument of `manyheads run`.

@@ -62,7 +62,6 @@ def reply_type(name: str) -> type[ReplyModel]:
         >>> list(reply_type("Advice").model_fields)
         ['advice']
 
-
     Raises:
         ConfigError: no such type.
     """

@@ -1,0 +1,65 @@
+"""A class name stands for one thing: it is used in one room of the package, or the table below says why not."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import manyheads
+
+PACKAGE = Path(manyheads.__file__).parent
+OWN = {"Config", "Inputs", "Result"}
+"""What each system may call its own."""
+OF_A_HOST = {"AgentHost", "RoleAgent", "NativeModel", "CoreTool", "GovernedClient", "Recollection"}
+"""What each host calls by the same name: that is the contract."""
+REASONS = {
+    "Abstract": "a reply type, which role cards name, and its part of a result",
+    "Cited": "references to match against a paper, and a paper that a run cites",
+    "Draft": "a version of an abstract, and the parts of a document being read",
+    "Drawing": "the options of a command, and the parts of a picture",
+    "Entry": "a run in a list, and an idea",
+    "Figure": "a picture in a document, and a mean with its interval",
+    "Idea": "a reply type, which role cards name, and its part of a result",
+    "Lineage": "a reply type of VirSci, and its picture",
+    "Member": "a source of a library, and a scientist of a team",
+    "Message": "to an agent, and its line in a picture",
+    "Note": "a footnote, and a reply type",
+    "Part": "of a result, and a role that an agent plays",
+    "PaperReview": "as a system wrote it, and as a judge reads it",
+    "Person": "who answers in a run, and their place in a picture",
+    "Place": "of a turn in a run, and of a paper near a text",
+    "Point": "of a plot, and a reply type",
+    "Rating": "the options of a command, and a review on the form for raters",
+    "Ratings": "a reply type, and a table of people's ratings",
+    "Remark": "a reply type, and a message for later speakers",
+    "Section": "of a config, and of a document",
+    "Service": "a part of a system's work, and a source of literature",
+    "Speaker": "who speaks in a run, and their place in a picture",
+    "Text": "parts of a paper for extraction, and a line of a picture",
+    "Topic": "a reply type, which role cards name, and its part of a result",
+    "Vote": "a reply type, its part of a result, and a rater's answer",
+}
+"""Names of several rooms, with the reason. A line leaves when its name is used in one room alone."""
+
+
+def room(path: Path) -> str:
+    """The folder below the package; of a system and of a host, its own."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "/".join(parts[:2]) if parts[0] in ("systems", "hosts") else parts[0]
+
+
+def rooms_by_name() -> dict[str, set[str]]:
+    """The rooms that define a class, by its name."""
+    found = defaultdict[str, set[str]](set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(room(path))
+    return found
+
+
+def test_a_class_name_is_used_in_one_room() -> None:
+    shared = {name: rooms for name, rooms in rooms_by_name().items() if len(rooms) > 1}
+    assert len(rooms_by_name()) > 300
+    told = {name: sorted(rooms) for name, rooms in shared.items() if name not in OWN | OF_A_HOST}
+    assert {name: rooms for name, rooms in told.items() if name not in REASONS} == {}
+    assert {name: reason for name, reason in REASONS.items() if name not in told} == {}

@@ -1,7 +1,7 @@
 """A role, and a whole system, as an agent of Agent Framework, for any workflow."""
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 from uuid import uuid4
 
 from agent_framework import (
@@ -20,11 +20,12 @@ from agent_framework import (
     normalize_messages,
 )
 from agent_framework import Message as NativeMessage
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.asking.prompts import Prompts
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, describe
 from manyheads.base.resources import Resources
-from manyheads.config import ModelConfig
+from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.core.events import AnyEvent, Waiting
 from manyheads.corpus.ecosystem import KnowledgeBank
@@ -40,6 +41,7 @@ from manyheads.hosts.person import question
 from manyheads.hosts.roles import Plays, RoleSpec, need_tools
 from manyheads.hosts.runs import TeamMessage, next_event
 from manyheads.hosts.teams import SyncTeam, about, event_view, native_class, native_classes
+from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
 
@@ -67,6 +69,23 @@ class KnowledgeProvider(ContextProvider):
             context.extend_messages(self.source_id, [NativeMessage("user", [passage])])
 
 
+class RoleFile(BaseModel):
+    """A role's agent as JSON data: the arguments of `role_agent`, without keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["role_agent"] = "role_agent"
+    role: str
+    name: str | None = None
+    model: ModelConfig | None = None
+    library: LiteratureConfig | None = None
+    corpus: str | None = None
+    paths: tuple[str, ...] = ()
+    variables: dict[str, JsonValue] = {}
+    needs: tuple[str, ...] = ()
+    """Arguments that no file can hold: `from_dict` takes them as dependencies."""
+
+
 class RoleAgent(Plays, Agent[Any]):
     """An agent that plays a role. A user's mistake in one of its tools, such as a spent budget, ends its turn.
 
@@ -75,6 +94,51 @@ class RoleAgent(Plays, Agent[Any]):
     """
 
     chat: AgentSession
+    file: RoleFile
+    """What `to_dict` gives."""
+    _library: Library | None = None
+
+    def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as JSON data without keys; also behind `to_json`.
+
+        What a file cannot hold (a client, functions, middleware, an open bank) is named in `needs`.
+        """
+        return self.file.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
+
+    @classmethod
+    def from_dict(
+        cls, value: MutableMapping[str, Any], /, *, dependencies: MutableMapping[str, Any] | None = None
+    ) -> "RoleAgent":
+        """The agent of a file that `to_dict` gave; also behind `from_json`.
+
+        Args:
+            dependencies: of the framework's form, with what the file needs: `{"role_agent": {"tools": [weigh]}}`.
+
+        Raises:
+            ConfigError: it is no such file, or something that it needs is missing.
+        """
+        try:
+            file = RoleFile.model_validate(value)
+        except ValidationError as error:
+            raise ConfigError(
+                f"not a file of a role agent: {describe(error)}",
+                hint="write it again: to_dict() of the agent",
+            ) from None
+        own: Mapping[str, Any] = (dependencies or {}).get("role_agent", {})
+        if missing := [name for name in file.needs if name not in own]:
+            given = ", ".join(f"{name!r}: …" for name in missing)
+            raise ConfigError(
+                f"role agent {file.name or file.role!r}: its file cannot hold {', '.join(missing)}",
+                hint=f"RoleAgent.from_dict(data, dependencies={{'role_agent': {{{given}}}}})",
+            )
+        library = Library(file.library) if file.library else None
+        settings: dict[str, Any] = {
+            "model": file.model, "name": file.name, "library": library, "corpus": file.corpus,
+            "paths": file.paths, **file.variables, **own,
+        }  # fmt: skip
+        agent = role_agent(file.role, **settings)
+        agent._library = library
+        return agent
 
     def run(self, messages: Any = None, **more: Any) -> Any:
         """See `Agent.run`."""
@@ -87,6 +151,8 @@ class RoleAgent(Plays, Agent[Any]):
         await super().close()
         client: Any = self.client
         await client.close()
+        if self._library:
+            await self._library.close()
 
 
 def role_agent(
@@ -139,11 +205,39 @@ def role_agent(
     )
     agent.play(part)
     agent.chat = AgentSession()
+    variables = dict(spec.variables)
+    if spec.scientist and spec.corpus_name:
+        variables["scientist"] = spec.scientist
+    values = {name: value for name, value in variables.items() if _as_json(value)}
+    others: dict[str, Any] = {
+        "model": ready, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus,
+        "knowledge": spec.knowledge, "context_providers": context_providers, "middleware": middleware,
+        "compaction_strategy": compaction_strategy,
+        **{name: value for name, value in variables.items() if name not in values},
+    }  # fmt: skip
+    agent.file = RoleFile(
+        role=role,
+        name=spec.name,
+        model=None if ready else config,
+        library=spec.library.config if spec.library else None,
+        corpus=spec.corpus_name,
+        paths=tuple(map(str, spec.paths)),
+        variables=values,
+        needs=tuple(name for name, value in others.items() if value is not None and value != ()),
+    )
     return agent
 
 
 async def _answer(agent: Agent[Any], question: str) -> str:
     return (await agent.run(question)).text
+
+
+def _as_json(value: object) -> bool:
+    try:
+        TypeAdapter(JsonValue).validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 class SystemAgent(SyncTeam[Client], BaseAgent):

@@ -118,6 +118,14 @@ async def test_a_source_that_answers_nonsense_twice_in_a_row_is_given_up(service
     assert [one.outcome for one in searches] == ["failed", "failed", "skipped"]
 
 
+async def test_a_source_that_withholds_one_papers_references_is_not_given_up(services: Services) -> None:
+    services.scholar.cites = {B: None, A: [C]}
+    async with services.library("semantic_scholar") as library:
+        withheld = await library.references(f"semantic_scholar:{B}")
+        assert (withheld.papers, withheld.degraded) == ((), ("semantic_scholar",))
+        assert ids(await library.references(f"semantic_scholar:{A}")) == ["s2:C"]
+
+
 async def test_all_down_is_an_error_and_never_nothing_found(services: Services) -> None:
     services.scholar.troubles.append(down())
     services.openalex.troubles.append(Trouble("drop", None))

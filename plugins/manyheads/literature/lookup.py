@@ -24,7 +24,7 @@ from manyheads.base.papers import Paper
 from manyheads.config import SourceName
 from manyheads.core.events import Searched
 from manyheads.corpus.vectors import CheckedDatabase, Closing
-from manyheads.literature.source import LackingError, Operation, Request, Source
+from manyheads.literature.source import LackingError, Operation, Request, Source, WithheldError
 
 CACHE = "literature.sqlite"
 """Name of the services' cache in the user's cache folder."""
@@ -324,8 +324,8 @@ class CascadeSource:
 
     def fail(self, error: LiteratureError) -> None:
         """A failure counts less if the request was at fault, or our own queue was too long."""
-        match error.__cause__:
-            case OverdueError(paused=False):
+        match error.__cause__ or error:
+            case OverdueError(paused=False) | WithheldError():
                 pass
             case RefusedError(status=status) if status in _OF_THE_REQUEST:
                 pass

@@ -13,7 +13,16 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ANY_TIME, Paper, year_of
 from manyheads.config import SourceName
-from manyheads.literature.source import HttpService, Part, Request, moves, papers_of, parse, read_json
+from manyheads.literature.source import (
+    HttpService,
+    Part,
+    Request,
+    WithheldError,
+    moves,
+    papers_of,
+    parse,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from semanticscholar import AsyncSemanticScholar
@@ -222,7 +231,7 @@ class _Requester:
             return {}
         page = parse(_RecordsPage, body)
         if page.data is None:
-            raise LiteratureError(
+            raise WithheldError(
                 f"{self._service.name}: {self._what}: withheld by the publisher",
                 source=self._service.name,
                 hint="add another source to literature.cascade",

@@ -69,6 +69,10 @@ class LackingError(LiteratureError):
     """A source does not support the look-up. It is skipped, which is not a failure."""
 
 
+class WithheldError(LiteratureError):
+    """A source has the paper but not what was asked of it, such as its references. That says nothing about other papers."""
+
+
 class Source:
     """A source of papers: one method per supported operation, with a `Request`.
 

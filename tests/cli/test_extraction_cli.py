@@ -14,7 +14,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import GRAPH, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
-from support.command import Done, manyheads_command, manyheads_process, served_by
+from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault
 from support.hosts import HOSTS
@@ -147,6 +147,21 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
     back = extract(corpus, *served)
     assert f"0 papers asked, {COUNT} cached" in back.err
     assert llm.calls == 2 * COUNT
+
+
+@pytest.mark.slow
+def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) -> None:
+    with LLM(answers=ANSWERS, delay=0.15) as llm:
+        served = (*served_by(llm, "models.default.concurrency=4"),)
+        kill("corpus", "extract", corpus, *served, llm=llm, calls=18, cwd=corpus.parent)
+        done = llm.calls
+        again = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
+    assert again.code == 0, again.err
+    twice = [name for name, times in asked(llm).items() if times > 1]
+    assert len(twice) <= 4  # those under way when it was killed
+    assert llm.calls == COUNT + len(twice)
+    assert done < COUNT
+    assert len(records(corpus)) == COUNT
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ async def test_the_owner_can_let_another_browser_in(tmp_path: Path) -> None:
 
 async def test_forms_come_from_our_own_pages(tmp_path: Path) -> None:
     ours: list[dict[str, str]] = [{}, {"origin": ADDRESS}]
-    origins = ("https://elsewhere.example", "null", "http://127.0.0.1:9999")
+    origins = ("https://elsewhere.example", "null", "http://127.0.0.1:9999", f"{ADDRESS}.elsewhere.example")
     others = [{"origin": each} for each in origins] + [
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},

@@ -174,3 +174,9 @@ def test_a_failed_turn_stays_left_out_only_where_something_came_after_it(path: P
         assert (journal.given_up(here, {"text": "vote"}) or {})["message"] == "no valid reply"
         assert journal.given_up(there, {"text": "vote"}) is None
         assert journal.given_up(here, {"text": "another"}) is None
+
+
+def test_two_runs_do_not_share_a_journal(path: Path) -> None:
+    with closing(Journal(path)), pytest.raises(JournalError, match="another process is running"):
+        Journal(path)
+    Journal(path).close()

@@ -332,6 +332,20 @@ async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
     assert len(played.said("progress")) == 8
 
 
+@pytest.mark.slow
+async def test_adaptive_turns_never_pass_their_cap(run: Play):
+    played = await run("turns.default=2", "turns.adaptive=true", another_turn=True)
+    assert set(played.result["turns"].values()) == {2}
+    assert len(played.said("progress")) == 4
+
+
+async def test_without_exploration_past_collaborators_alone_are_invited(run: Play):
+    sets = ("topic=T", "turns=1", "team.leader=Scientist1", "team.exploration=none", "novelty.enabled=false")
+    found = (await run(*sets)).result
+    met = {each["other"] for each in found["joint_papers"] if each["one"] == "Scientist1"}
+    assert {member["name"] for member in found["team"]} == {"Scientist1", *met}
+
+
 async def test_fixed_turns_cost_members_times_turns(run: Play):
     played = await run("turns.default=3", "turns.topic=1")
     spoken = {task: len(played.said(task)) for task in ("topic", "idea", "vote", "draft", "revise")}

@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, product
 from math import exp
 
 import pytest
 
 from manyheads.arena.pairing import Pairs, PairText
+from manyheads.measures.votes import Answer
 
 CASES = [f"c{n}" for n in range(6)]
 
@@ -102,3 +103,23 @@ def test_a_pair_that_was_skipped_is_not_counted_as_a_comparison() -> None:
     assert pair
     assert {*pair} == {"0-0", "1-0"}
     assert pairs.left_for(1) == 2
+
+
+def test_who_stood_on_the_left_more_often_is_likelier_to_stand_on_the_right() -> None:
+    pairs = Pairs(entries(2))
+    for name in range(2):
+        pairs.show(1, f"0-{name}", f"1-{name}")
+    sides = Counter(maker(pair[0]) for seed in range(200) if (pair := pairs.next(2, random.Random(seed))))
+    assert sides["1"] > 1.5 * sides["0"]
+
+
+def test_a_raters_new_answer_on_a_pair_takes_the_place_of_the_old_one() -> None:
+    def chosen(*answers: Answer) -> list[tuple[str, str] | None]:
+        pairs = Pairs(entries(4))
+        for left, right in combinations(range(4), 2):
+            for name, answer in product(range(6), answers):
+                pairs.show(1, f"{left}-{name}", f"{right}-{name}")
+                pairs.answer(1, f"{left}-{name}", f"{right}-{name}", answer)
+        return [pairs.next(2, random.Random(seed)) for seed in range(20)]
+
+    assert chosen("left", "right") == chosen("right", "right")

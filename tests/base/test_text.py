@@ -137,3 +137,7 @@ TEX = r"\documentclass{minimal}\begin{document}$$\alpha$$\end{document}"
 )  # fmt: skip
 def test_a_text_without_its_markup(given: str, text: str) -> None:
     assert plain_text(given) == text
+
+
+def test_a_known_key_is_scrubbed_whatever_it_looks_like() -> None:
+    assert scrubbed("no: my-own-key, my-own", "my-own", "my-own-key") == "no: …, …"

@@ -52,7 +52,7 @@ def test_a_key_may_go_to_its_service_and_to_this_machine(variable: str, address:
             "https://api.openai.com@example.org/v1": "example.org", "http://localhost.example.org": "localhost.example.org",
             "http://127.0.0.1.example.org": "127.0.0.1.example.org", "https://api.anthropic.com": "api.anthropic.com",
             "http://[2001:db8::1]:8000/v1": "2001:db8::1", "https://\u0430pi.openai.com/v1": r"\u0430pi.openai.com",
-            "http://192.168.0.7/v1": "192.168.0.7",
+            "http://192.168.0.7/v1": "192.168.0.7", "https://not-api.openai.com/v1": "not-api.openai.com",
         }.items()),
         ("MANYHEADS_KEY", SERVER, ["vllm.example.org"]), ("AWS_SECRET", "http://127.0.0.1/v1", ["AWS_SECRET"]),
         ("AWS_SECRET", SERVER, ["AWS_SECRET", "vllm.example.org"]),

@@ -174,3 +174,15 @@ def test_a_failed_turn_stays_left_out_only_where_something_came_after_it(path: P
         assert (journal.given_up(here, {"text": "vote"}) or {})["message"] == "no valid reply"
         assert journal.given_up(there, {"text": "vote"}) is None
         assert journal.given_up(here, {"text": "another"}) is None
+
+
+def test_two_runs_do_not_share_a_journal(path: Path) -> None:
+    with closing(Journal(path)), pytest.raises(JournalError, match="another process is running"):
+        Journal(path)
+    Journal(path).close()
+
+
+def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal.lose(Usage(input_tokens=7, calls=2))
+    assert spent_in(path).calls == 2

@@ -15,6 +15,7 @@ from manyheads.asking.replies import Remark, ReplyModel, Summary, seeking
 from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse, says_nothing
+from manyheads.systems.baselines.replies import Analysis
 from manyheads.systems.virsci.replies import Idea, Vote
 
 
@@ -104,6 +105,12 @@ def test_a_score_out_of_range_or_kind_is_named_never_clipped(value: dict[str, An
 def test_no_object_is_no_reply(text: str) -> None:
     with pytest.raises(UnusableReplyError):
         parse(text, Summary)
+
+
+@pytest.mark.parametrize("copied", ["A term on which the topic turns.", "<a term>", "..."])
+def test_a_text_that_is_copied_from_the_form_is_none_in_a_list_either(copied: str) -> None:
+    with pytest.raises(UnusableReplyError, match=r"keywords\.1: says nothing"):
+        parse(json.dumps({"keywords": ["robots", copied], "remark": "They need hands."}), Analysis)
 
 
 @given(text=st.text(alphabet="{}[]\"':,\\ \nab1", max_size=40) | st.text())

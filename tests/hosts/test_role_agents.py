@@ -185,6 +185,14 @@ async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: s
     assert "What shall we study?" in last.text
 
 
+async def test_who_is_in_the_team_cannot_be_invited(llm: LLM, name: str) -> None:
+    llm.tool_calls = [("invite_scientist", {"name": "Scientist3", "question": "Well?"})]
+    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
+        await ask("What shall we study?")
+    assert llm.calls == 2
+    assert "in the team already" in llm.requests[-1].text
+
+
 async def test_one_guest_is_heard_a_turn(llm: LLM, name: str) -> None:
     llm.tool_calls = [
         ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (9, 10)

@@ -367,3 +367,10 @@ async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
 
     with pytest.raises(KeyError):
         await governor(llm).call(broken, BARE, [])
+
+
+async def test_no_more_requests_than_allowed_at_once(llm: LLM, ask: Ask) -> None:
+    llm.delay = 0.05
+    through = governor(llm, concurrency=3)
+    await asyncio.gather(*(ask(through) for _ in range(12)))
+    assert llm.peak == 3

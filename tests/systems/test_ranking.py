@@ -457,3 +457,13 @@ async def test_nothing_is_begun_with_what_cannot_be_ranked(
         for each in findings(config_for(llm, *given))
         if not each.ok
     )
+
+
+async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
+    """By its title an idea is condensed anew, and may come out in other words."""
+    (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")
+    llm.answers["method"] = lambda request: "As known." if "Known" in request.asking else condensed(request)
+    found = (await rank(ideas=(str(tmp_path / "dogs.md"), OWLS, BATS))).result
+    assert [warning.split(":")[0] for warning in found["warnings"]] == [
+        "the target and idea 1 are the same text"
+    ]

@@ -310,6 +310,13 @@ async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_sa
     assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
 
 
+@pytest.mark.slow
+async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
+    played = await run("topic=T", "turns=1", "turns.novelty=2", "models.default.temperature=0.1")
+    assert len(played.said("vote")) == 6
+    assert {vote["copy_of"] for vote in played.result["votes"]} == {None}
+
+
 async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
     played = await run("topic=T", "novelty.enabled=false")
     assert played.result["idea"]["number"] == 3
@@ -323,6 +330,20 @@ async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
     )
     assert played.result["turns"] == {"topic": 2, "idea": 2, "novelty": 2, "abstract": 2}
     assert len(played.said("progress")) == 8
+
+
+@pytest.mark.slow
+async def test_adaptive_turns_never_pass_their_cap(run: Play):
+    played = await run("turns.default=2", "turns.adaptive=true", another_turn=True)
+    assert set(played.result["turns"].values()) == {2}
+    assert len(played.said("progress")) == 4
+
+
+async def test_without_exploration_past_collaborators_alone_are_invited(run: Play):
+    sets = ("topic=T", "turns=1", "team.leader=Scientist1", "team.exploration=none", "novelty.enabled=false")
+    found = (await run(*sets)).result
+    met = {each["other"] for each in found["joint_papers"] if each["one"] == "Scientist1"}
+    assert {member["name"] for member in found["team"]} == {"Scientist1", *met}
 
 
 async def test_fixed_turns_cost_members_times_turns(run: Play):

@@ -91,7 +91,7 @@ async def test_the_owner_can_let_another_browser_in(tmp_path: Path) -> None:
 
 async def test_forms_come_from_our_own_pages(tmp_path: Path) -> None:
     ours: list[dict[str, str]] = [{}, {"origin": ADDRESS}]
-    origins = ("https://elsewhere.example", "null", "http://127.0.0.1:9999")
+    origins = ("https://elsewhere.example", "null", "http://127.0.0.1:9999", f"{ADDRESS}.elsewhere.example")
     others = [{"origin": each} for each in origins] + [
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -189,3 +189,20 @@ async def test_a_form_is_limited(tmp_path: Path) -> None:
     assert large.status_code == streamed.status_code == 413
     assert many.status_code in (400, 403)
     assert files.status_code in (400, 403)
+
+
+async def test_a_preview_of_the_address_does_not_spend_the_token(tmp_path: Path) -> None:
+    access = Access()
+    token = access.token()
+    async with browser(create_app(tmp_path, access)) as client:
+        assert (await client.head("/enter", params={"token": token})).status_code == 405
+        assert (await client.get("/enter", params={"token": token})).status_code == 200
+
+
+async def test_a_form_token_belongs_to_one_session(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
+        app = app_of(client)
+        async with browser(app) as other:
+            await other.get("/enter", params={"token": app.state.access.token()})
+            assert (await other.post("/address", data={"csrf": token})).status_code == 403

@@ -435,3 +435,21 @@ def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="a record cannot be read") as caught:
         verify_corpus(folder)
     assert "extract the papers again" in str(caught.value)
+
+
+def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
+    kept: list[list[str]] = []
+    for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
+        (tmp_path / names[0]).mkdir()
+        with built(tmp_path / names[0]) as ecosystem:
+            database = LiteratureDatabase.of(ecosystem)
+            database.store_records([record(0, *names), record(1, *names), record(2)])
+            kept.append([*database.entities_near(names, RetrievalConfig(rarest=2))])
+    assert kept == [["bat calls", "cat naps"]] * 2
+
+
+def test_before_a_year_means_without_it(database: LiteratureDatabase) -> None:
+    of_2010 = database.network.mask(before=2011).sum() - database.network.mask(before=2010).sum()
+    assert (of_2010, database.network.mask(before=2010).sum()) == (PAST_PAPERS, 0)
+    assert database.network.mask(since=2016).sum() == LATER
+    assert database.network.mask(since=2017).sum() == 0

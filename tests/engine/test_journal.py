@@ -186,3 +186,13 @@ def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
     with closing(Journal(path)) as journal:
         journal.lose(Usage(input_tokens=7, calls=2))
     assert spent_in(path).calls == 2
+
+
+def warmer(alias: str) -> dict[str, Any]:
+    return {**settings_of(alias), "temperature": 0.9}
+
+
+async def test_a_changed_model_setting_stops_too(path: Path) -> None:
+    await ask(path, FilledHost(), turn())
+    with pytest.raises(JournalError):
+        await ask(path, FilledHost(), turn(), model_of=warmer)

@@ -191,3 +191,16 @@ def test_without_votes_there_is_nothing_to_rate() -> None:
         comparisons([vote("a", "b")], "clarity")
     with pytest.raises(RatingError, match="poor"):
         comparisons([vote("a", "b", "poor")], Q)
+
+
+def test_the_effect_of_style_is_in_standard_deviations_of_the_votes_themselves() -> None:
+    """The slope of the likelihood is 0 there: not where the deviation is estimated for other votes, with n - 1."""
+    votes = votes_by({"a": 0.0, "b": 0.5}, 12, 4, effect=0.1)
+    compared = comparisons(votes, Q, signs=("lines",))
+    found = Likelihood(compared, style=True).fit()
+    assert found
+    lines = compared.style[:, 0]
+    spread = math.sqrt(float(np.mean(lines**2) - np.mean(lines) ** 2))
+    logit = found.strength[compared.left] - found.strength[compared.right] + found.style[0] * lines / spread
+    assert abs(found.style[0]) > 0.1
+    assert lines @ (compared.score - 1 / (1 + np.exp(-logit))) == pytest.approx(0, abs=1e-6)

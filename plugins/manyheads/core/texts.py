@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,30 +127,6 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
     heading = HEADING.match(content)
     title, text = (heading[1], content[heading.end() :]) if heading else ("", content)
     return [_subject(str(path), title, text)]
-
-
-def read_each(paths: Sequence[Path]) -> tuple[list[Subject], list[str]]:
-    """The texts of several paths, without duplicates, and a reason for each path left out.
-
-    Raises:
-        SubjectError: a file cannot be read, or no folder has a text.
-    """
-    texts, left, wrong = dict[str, Subject](), list[str](), None
-    for path in paths:
-        try:
-            subjects = read_subjects(path)
-        except SubjectError as error:
-            if not path.is_dir():
-                raise
-            wrong = wrong or error
-            left.append(error.message)
-            continue
-        for each in subjects:
-            if (first := texts.setdefault(each.sha256, each)) is not each:
-                left.append(f"{each.source}: the same text as {first.source}")
-    if wrong and not texts:
-        raise wrong
-    return [*texts.values()], left
 
 
 def _of_json(source: str, content: str) -> Subject:

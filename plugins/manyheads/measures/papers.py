@@ -144,11 +144,6 @@ class Papers:
         return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
 
     @cached_property
-    def row_of(self) -> dict[str, int]:
-        """The row of each paper, by id."""
-        return {one: row for row, one in enumerate(self.ids)}
-
-    @cached_property
     def by_year(self) -> dict[int, slice]:
         """The rows of each year."""
         years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))

@@ -205,7 +205,7 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
 def test_what_is_known_in_part_is_a_mean_that_says_so(tmp_path: Path) -> None:
     records = [{**one, "citations": None if n == 7 else one["citations"]} for n, one in enumerate(papers(80))]
     built_corpus(tmp_path / "corpus", records, BuildOptions(bound=2014))
-    how = {
+    how: dict[str, Any] = {
         "set": {"corpus": str(tmp_path / "corpus"), "embedding": "lexical"},
         "measuring": {"neighbours": 40},
     }

@@ -268,9 +268,10 @@ def build_corpus(
         _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        model = embedder
-        if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
-            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
+        as_is = isinstance(embedder, CachedEmbedder) or embedder.name.startswith(
+            LEXICAL
+        )  # hashing outruns a cache
+        model = embedder if as_is else held.enter_context(CachedEmbedder(embedder))
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)

@@ -18,6 +18,7 @@ from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Kno
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
+    BYLINES,
     META,
     NAMES,
     REJECTS,
@@ -276,6 +277,9 @@ def build_corpus(
         lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
         (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
+        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
+            for paper in chain.from_iterable(map(spool.raw, spool.years)):
+                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -313,7 +317,7 @@ def _remove_remains(partial: Path) -> None:
     """Remove what a killed build left; its embeddings are in the vector cache."""
     for folder in (PAPERS, AUTHORS):
         shutil.rmtree(partial / folder, ignore_errors=True)
-    for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+    for file in (META, SCIENTISTS, NAMES, BYLINES, REJECTS, CHECKSUMS, *GRAPH_FILES):
         (partial / file).unlink(missing_ok=True)
 
 

@@ -56,7 +56,7 @@ Readers read alone [1, 2].[^1] See Figure 1 and Table 1. Let $x^2$ be.
 
 More.
 """
-W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+SUFFIXES = {"jats": "nxml", "typst": "typ"}
 OWLS = "Owls hear better than they see, and mice know it. " * 4
 
 
@@ -64,7 +64,7 @@ def made(folder: Path, kind: str, text: str = PAPER) -> Path:
     """A paper in a format, written by Pandoc."""
     (folder / "paper.md").write_text(text)
     Image.new("RGB", (40, 30), "navy").save(folder / "owl.png")
-    path = folder / f"paper.{dict(jats='nxml', typst='typ').get(kind, kind)}"
+    path = folder / f"paper.{SUFFIXES.get(kind, kind)}"
     command = [pypandoc.get_pandoc_path(), "-s", "paper.md", "-t", kind, "-o", path.name]
     subprocess.run(command, cwd=folder, check=True, timeout=60)
     return path

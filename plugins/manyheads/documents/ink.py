@@ -38,9 +38,8 @@ def styles_of(*parts: bytes) -> dict[str, Look]:
             bases[key] = own.get("parent-style-name", "")
             keys[:] = [key]
             name = re.sub(r"_20_|\W", "", own.get("display-name", key))
-            open_style[0].update(
-                {"mark": kind for kind, pattern in MARKED.items() if pattern.fullmatch(name)}
-            )
+            if mark := next((kind for kind, pattern in MARKED.items() if pattern.fullmatch(name)), None):
+                open_style[0]["mark"] = mark
         elif local == "basedOn" and keys:
             bases[keys[0]] = own.get("val", "")
         elif open_style:

@@ -187,7 +187,7 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
     except BROKEN as error:
         raise DocumentError(
             f"{path} cannot be unpacked: {error}",
-            hint="open it in its own program, save it again, or use a PDF",
+            hint="open it in its own program, save it as a PDF, and use that",
         ) from error
     return made.getvalue(), faults
 

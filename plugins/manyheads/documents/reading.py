@@ -37,7 +37,7 @@ LIMITS = Limits()
 LEAST = 20
 """Minimum words of a paper."""
 OFFICE = {
-    b"PK\x03\x04": "a ZIP archive of an unknown kind",
+    b"PK\x03\x04": "a ZIP archive, but no Word, OpenDocument or EPUB file",
     b"\xd0\xcf\x11\xe0": "an old Word file",
     b"{\\rtf": "an RTF file",
     b"%!PS": "a PostScript file",

@@ -13,6 +13,7 @@ from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
 from manyheads.base.files import expanded, opened
 from manyheads.base.folders import CONFIG
+from manyheads.base.papers import web_address
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
@@ -31,8 +32,15 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
-PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
-"""A path, kept in full wherever the run is resumed."""
+
+
+def _path_in_full(name: str | None) -> str | None:
+    path = expanded(name or "")
+    return name if not name or (web_address(name) and not path.exists()) else str(path.resolve())
+
+
+PathInFull = Annotated[str | None, AfterValidator(_path_in_full)]
+"""A path, kept in full wherever the run is resumed; or a paper's address."""
 NAMED = 5  # entries without an abstract in a warning
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"

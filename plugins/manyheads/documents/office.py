@@ -4,7 +4,6 @@ Pandoc is the extra `office`, or a `pandoc` on the PATH. It opens no other file,
 """
 
 import io
-import json
 import re
 import shutil
 import subprocess
@@ -12,18 +11,17 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from manyheads.base.errors import DocumentError, install_command
 from manyheads.base.papers import identify
 from manyheads.documents.bibliography import reference_of
-from manyheads.documents.document import Document, Hidden, Limits, Reference, letter_count
-from manyheads.documents.draft import CAPTION, Block, draft_of, speech
-from manyheads.documents.html import UNSEEN
+from manyheads.documents.document import Document, Hidden, Limits, Reference
+from manyheads.documents.draft import speech
+from manyheads.documents.html import draft_of_html
 from manyheads.documents.ink import MARK, Ink, styles_of
-from manyheads.documents.pictures import beside
 
 SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
 """Pandoc's limits: of time, of its heap, and bytes of its answer."""
@@ -43,6 +41,34 @@ COMMENTS = {
 SETUP = re.compile(r"^#show:\s*(?:\w+\s*=>\s*)?[\w.-]+\((.*?)^\)[^\n]*$|^#import\s*\"@[^\n]*$", re.M | re.S)
 """The template of a Typst paper with its arguments, and packages, which Pandoc cannot load."""
 ARGUMENT = re.compile(r"\b(title|abstract|name):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+DATE = re.compile(r'<p(?: class="date">|>\ue000date\ue001)([^<]*)</p>')
+CAPTION = "<p>\ue000caption\ue001(.*?)</p>"
+REWRITES = [
+    (re.compile(pattern), made)
+    for pattern, made in (
+        (r'<a href="#fn[^"]*" class="footnote-(?:ref|back)".*?</a>', ""),
+        (r'<li id="fn\d+">', '<li class="footnote">'),
+        (r'<span class="math \w+">\\[(\[](.*?)\\[)\]]</span>', r'<math alttext="\1"></math>'),
+        (r'<p class="author">|<p>\ue000authors\ue001', '<p class="authors">'),
+        (r"<p>\ue000title\ue001(.*?)</p>", r'<h1 class="title">\1</h1>'),
+        (r"<p>\ue000abstract\ue001(.*?)</p>", r'<div class="abstract">\1</div>'),
+        (r'<span class="(deletion|comment-start)"', r'<span hidden class="\1"'),
+        (r'<span class="citation"[^>]*>(\d+)</span>', r"[\1]"),
+        (rf"<p>(<img[^>]*>)</p>\s*{CAPTION}", r"<figure>\1<figcaption>\2</figcaption></figure>"),
+        (
+            rf'(?:<div class="caption">\s*<p>(.*?)</p>\s*</div>|{CAPTION})\s*<table[^>]*>',
+            r"<table><caption>\1\2</caption>",
+        ),
+        (
+            r'<dt><span id="[^"]*" class="citation-label">(.*?)</span></dt>\s*<dd>',
+            r'<dd role="doc-biblioentry">[\1] ',
+        ),
+        (MARK.pattern, ""),
+    )
+]
+"""Pandoc's page as that of a paper: notes, formulas, title, captions, references."""
+INITIAL = re.compile(r'<ol(?: start="(\d+)")? type="A">\s*<li>(?:<p>)?')
+"""A name that begins with an initial, which reStructuredText takes for a list."""
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 
@@ -72,29 +98,28 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
             Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
         ]
         data = (SETUP.sub(_told, text) if kind == "typst" else text).encode()
-    tree = _tree(path, pandoc, kind, data)
-    walk = _Blocks(path.parent, archive=kind in INKED)
-    walk.meta(tree["meta"])
-    walk.blocks_of(tree["blocks"])
-    draft = draft_of(walk.blocks)
+    page = _page(path, pandoc, kind, data)
+    year = re.search(r"(?:19|20)\d\d", " ".join(DATE.findall(page)))
+    page = INITIAL.sub(lambda one: f"{chr(64 + min(26, int(one[1] or 1)))}. ", DATE.sub("", page))
+    for pattern, made in REWRITES:
+        page = pattern.sub(made, page)
+    draft = draft_of_html(path if kind in INKED else path.parent, page)
     if kind == "jats":
         draft.authors, draft.numbers, references = _jats(path, data)
         draft.references = references or draft.references
-    draft.year = walk.year
-    draft.hidden += [*hidden, *walk.hidden]
+    draft.year = int(year[0]) if year else None
+    draft.hidden += hidden
     draft.faults += faults
-    cut = "".join(one.text for one in walk.hidden)
-    draft.letters = letter_count("".join(_strings(tree["blocks"]))) - letter_count(cut)
     return draft.document()
 
 
-def _strings(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        if cast(Any, node).get("t") == "Str":
-            yield cast(Any, node)["c"]
-        node = [*cast(dict[str, Any], node).values()]
-    for one in cast(list[Any], node) if isinstance(node, list) else ():
-        yield from _strings(one)
+def _told(setup: re.Match[str]) -> str:
+    """Title, authors and abstract of a Typst template as marked paragraphs."""
+    parts = (
+        (one[1].replace("name", "authors"), one[2] or one[3] or "")
+        for one in ARGUMENT.finditer(setup[1] or "")
+    )
+    return "".join(f"\n\n\ue000{name}\ue001{' '.join(text.split())}\n\n" for name, text in parts)
 
 
 def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], list[Reference]]:
@@ -192,8 +217,8 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
     return made.getvalue(), faults
 
 
-def _tree(path: Path, pandoc: str, kind: str, data: bytes) -> dict[str, Any]:
-    """Pandoc's tree of a text, which it gets by standard input."""
+def _page(path: Path, pandoc: str, kind: str, data: bytes) -> str:
+    """Pandoc's page of a text, which it gets by standard input."""
     command = [
         pandoc,
         "+RTS",
@@ -202,10 +227,12 @@ def _tree(path: Path, pandoc: str, kind: str, data: bytes) -> dict[str, Any]:
         "--sandbox",
         "-s",
         "--track-changes=all",
+        "--mathjax",
+        "--wrap=none",
         "-f",
         kind,
         "-t",
-        "json",
+        "html",
     ]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
         given.write(data)
@@ -236,210 +263,4 @@ def _tree(path: Path, pandoc: str, kind: str, data: bytes) -> dict[str, Any]:
             f"{path} cannot be read by Pandoc: {why}",
             hint="open it in its own program, save it as a PDF, and use that",
         )
-    return json.loads(answer)
-
-
-def _told(setup: re.Match[str]) -> str:
-    """Title, authors and abstract of a Typst template as marked paragraphs."""
-    kinds = {"name": "authors"}
-    parts = ((one[1], one[2] or one[3] or "") for one in ARGUMENT.finditer(setup[1] or ""))
-    return "".join(
-        f"\n\n\ue000{kinds.get(name, name)}\ue001{' '.join(text.split())}\n\n" for name, text in parts
-    )
-
-
-class _Blocks:
-    """The blocks of Pandoc's tree, in order."""
-
-    def __init__(self, folder: Path, *, archive: bool) -> None:
-        self.blocks: list[Block] = []
-        self.hidden: list[Hidden] = []
-        self._folder, self._archive = folder, archive
-        self.year: int | None = None
-        self._images: list[str] = []
-        self._caption = ""
-        """A caption that stands above its table or figure."""
-
-    def meta(self, meta: dict[str, Any]) -> None:
-        """Title, authors and abstract."""
-        self._add("title", self._words(meta.get("title")))
-        self._date(self._words(meta.get("date")))
-        authors = meta.get("author", {"t": "", "c": []})
-        for one in authors["c"] if authors["t"] == "MetaList" else [authors]:
-            self._add("authors", self._words(one))
-        abstract = meta.get("abstract", {"t": "", "c": []})
-        for one in abstract["c"] if abstract["t"] == "MetaBlocks" else [abstract]:
-            self._add("abstract", self._words(one))
-
-    def _date(self, text: str) -> None:
-        if year := re.search(r"(?:19|20)\d\d", text):
-            self.year = int(year[0])
-
-    def _add(self, kind: Any, text: str, **more: Any) -> None:
-        if text or more.get("rows") or more.get("files"):
-            self.blocks.append(Block(kind, text, **more))
-
-    def blocks_of(self, nodes: Any, item: str = "") -> None:
-        """Add a list of blocks; `item` begins the first."""
-        for node in nodes:
-            content: Any = node.get("c")
-            match node["t"]:
-                case "Header":
-                    self._add("heading", self._words(content[2]), level=content[0])
-                case "Para" | "Plain":
-                    self._paragraph(item, self._spaced(content))
-                case "CodeBlock":
-                    self._add("paragraph", " ".join(content[1].split()))
-                case "LineBlock":
-                    self._paragraph(item, " ".join(map(self._spaced, content)))
-                case "BlockQuote":
-                    self.blocks_of(content, item)
-                case "BulletList":
-                    for one in content:
-                        self.blocks_of(one)
-                case "OrderedList":
-                    (start, style, _), items = content
-                    for number, one in enumerate(items, start):
-                        letter = chr(64 + number) if number < 27 else str(number)
-                        mark = letter if style["t"] == "UpperAlpha" else str(number)
-                        self.blocks_of(one, f"{item}{mark}. ")
-                case "DefinitionList":
-                    self._definitions(content)
-                case "Table":
-                    self._table(content)
-                case "Figure":
-                    self._caption = self._words(content[1][1]) or self._caption
-                    self.blocks_of(content[2])
-                    self._add("figure", self._caption)  # its picture is not there
-                    self._caption = ""
-                case "Div":
-                    self._div(content)
-                case _:
-                    continue
-            item = ""
-
-    def _paragraph(self, item: str, text: str) -> None:
-        mark = MARK.search(text)
-        text, files = MARK.sub("", text).strip(), tuple(self._images)
-        self._images.clear()
-        if files:
-            self._add("figure", self._caption or text or " ", files=files)
-            self._caption = ""
-        elif mark and mark[1] == "date":
-            self._date(text)
-        elif mark and mark[1] != "caption":
-            self._add(mark[1], text)
-        elif mark and not CAPTION.match(text):
-            last = self.blocks[-1] if self.blocks else None
-            if last and last.kind == "figure" and not last.text.strip():
-                self.blocks[-1] = Block("figure", text, files=last.files)
-            else:
-                self._caption = text
-        else:
-            self._add("paragraph", f"{item}{text}" if text else "")
-
-    def _div(self, content: Any) -> None:
-        (_, classes, pairs), inner = content
-        if self._unseen(dict(pairs)):
-            if text := self._words(inner):
-                self.hidden.append(Hidden(text=text, page=0, why="invisible"))
-        elif "caption" in classes:
-            self._caption = self._words(inner)
-        elif "abstract" in classes:
-            self._add("abstract", self._words(inner))
-        else:
-            self.blocks_of(inner)
-
-    def _definitions(self, content: Any) -> None:
-        for term, definitions in content:
-            spans = [one["c"][0] for one in term if one["t"] == "Span"]
-            if spans and "citation-label" in spans[0][1]:
-                before, self.blocks = self.blocks, []
-                for one in definitions:
-                    self.blocks_of(one)
-                text, self.blocks = " ".join(one.text for one in self.blocks), before
-                self._add("reference", text, number=spans[0][0])
-            else:
-                self._add("paragraph", self._words(term))
-                for one in definitions:
-                    self.blocks_of(one)
-
-    def _table(self, content: Any) -> None:
-        _, caption, _, (_, head), bodies, (_, foot) = content
-        lines = [*head, *(row for body in bodies for row in (*body[2], *body[3])), *foot]
-        rows = (tuple(self._words(cell[4]) for cell in row[1]) for row in lines)
-        rows = tuple(row for row in rows if any(row))
-        text = self._words(caption[1]) or self._caption
-        self._caption = ""
-        if not self._has_heading and not text and self.blocks[:1] and self.blocks[0].kind != "abstract":
-            for cell in (cell for row in rows for cell in row):  # authors side by side
-                self._add("paragraph", cell)
-        else:
-            self._add("table", text, rows=rows)
-
-    @property
-    def _has_heading(self) -> bool:
-        return any(one.kind in ("heading", "abstract") for one in self.blocks)
-
-    @staticmethod
-    def _unseen(attributes: dict[str, str]) -> bool:
-        return bool(UNSEEN.search(re.sub(r"\s+", "", attributes.get("style", "")).casefold()))
-
-    def _words(self, node: Any) -> str:
-        """The text of inlines or blocks, in one line."""
-        return MARK.sub("", self._spaced(node))
-
-    def _spaced(self, node: Any) -> str:
-        return " ".join("".join(self._texts(node)).split())
-
-    def _texts(self, node: Any) -> Iterator[str]:
-        if isinstance(node, list):
-            for one in cast(list[Any], node):
-                yield from self._texts(one)
-            return
-        if not isinstance(node, dict):
-            return
-        kind, content = cast(Any, node).get("t"), cast(Any, node).get("c")
-        match kind:
-            case "Str" | "MetaString":
-                yield content
-            case "Space" | "SoftBreak" | "LineBreak":
-                yield " "
-            case "Code" | "CodeBlock":
-                yield content[1]
-            case "Math":
-                yield f"${content[1]}$"
-            case "Quoted":
-                yield "“" if content[0]["t"] == "DoubleQuote" else "‘"
-                yield from self._texts(content[1])
-                yield "”" if content[0]["t"] == "DoubleQuote" else "’"
-            case "Cite":
-                text = self._words(content[1])
-                yield f"[{text}]" if text.isdecimal() else text
-            case "Note":
-                self._add("note", self._words(content))
-            case "Image":
-                name = content[2][0]
-                if file := name if self._archive else beside(self._folder, name):
-                    self._images.append(file)
-                yield from self._texts(content[1])
-            case "Span":
-                yield from self._span(content)
-            case "RawInline" | "RawBlock":
-                return
-            case _:
-                gap = " " if kind in ("Para", "Plain", "Header") else ""
-                yield gap
-                yield from self._texts(content)
-                yield gap
-
-    def _span(self, content: Any) -> Iterator[str]:
-        (_, classes, pairs), inner = content
-        attributes = dict(pairs)
-        deleted = "deletion" in classes
-        if deleted or "comment-start" in classes or self._unseen(attributes):
-            if text := self._words(inner):
-                why = "deleted" if deleted else "comment" if "comment-start" in classes else "invisible"
-                self.hidden.append(Hidden(text=text, page=0, why=why))
-        else:
-            yield from self._texts(inner)
+    return answer.decode("utf-8", "replace")

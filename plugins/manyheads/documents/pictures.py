@@ -93,6 +93,8 @@ def beside(folder: Path, name: str) -> str | None:
     pure = PurePosixPath(name.strip().replace("\\", "/"))
     if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
         return None
+    if folder.is_file():  # an archive
+        return str(pure) if pure.suffix.lower() in ENDINGS else None
     names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
     pictures = (str(one) for one in names if one.suffix.lower() in ENDINGS)
     return next((one for one in pictures if inside(folder, one)), None)

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from manyheads.base.errors import DocumentError, install_command
 from manyheads.base.papers import identify
@@ -69,7 +70,17 @@ REWRITES = [
 """Pandoc's page as that of a paper: notes, formulas, title, captions, references."""
 INITIAL = re.compile(r'<ol(?: start="(\d+)")? type="A">\s*<li>(?:<p>)?')
 """A name that begins with an initial, which reStructuredText takes for a list."""
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
+BROKEN = (
+    ExpatError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+)
 
 
 def office_reader(kind: str) -> Callable[[Path, Limits], Document]:

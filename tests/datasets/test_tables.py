@@ -293,3 +293,24 @@ def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
     parquet.write_table(arrow.table(columns), path, store_schema=False)  # pyright: ignore[reportUnknownMemberType]
     with pytest.raises(CorpusError, match="64 MB"):
         read_papers(path, "parquet")
+
+
+def test_columns_go_into_objects_to_the_name_of_the_file_and_to_a_value_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "icml2018.json"
+    rows = [{"title": "Pears", "people": [{"name": "Jo Berg"}], "text": {"en": "About."}}] * 2
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    columns = column_option("year=@name,venue==Fruit Conf.,authors=people.name,abstract=text.en")
+    [found, _], _ = read_papers(path, columns=columns)
+    assert (found.year, found.venue, found.byline, found.abstract) == (
+        2018,
+        "Fruit Conf.",
+        ("Jo Berg",),
+        "About.",
+    )
+    with pytest.raises(CorpusError, match="2 of 2 lines are not papers: line 1, abstract: an object"):
+        read_papers(path, columns=columns | {"abstract": "text"})
+    cells = ("Pears", '{"raw": "About"}', "Jo Berg")
+    path = written(tmp_path / "acl2019.csv", ("title", "abstract", "authors"), cells, ("Figs", "About.", ""))
+    [found], rejects = read_papers(path, columns={"year": "@name"})
+    assert (found.title, found.year, found.byline) == ("Figs", 2019, ())
+    assert str(rejects.first[0]) == "row 1, abstract: an object, not a text"

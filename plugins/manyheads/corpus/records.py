@@ -62,8 +62,9 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
                     f"{source}: a line of more than {LONGEST >> 20} MB", hint="check that it is a text file"
                 )
             number += 1
+            line = line.removeprefix(UTF8_MARK) if number == 1 else line
             if line.strip():
-                yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
+                yield number, line
 
 
 def crowded(line: bytes) -> tuple[str, str] | None:
@@ -334,7 +335,9 @@ class Rejects:
     unit: str = "line"
     file: str = ""
     faulty: int = 0
-    """Accepted records that could be read only in part."""
+    """Accepted records that could be read only in part, or otherwise than they say."""
+    left_out: int = 0
+    """Papers that a filter left out."""
 
     @property
     def total(self) -> int:
@@ -359,6 +362,12 @@ class Rejects:
             self.faulty += 1
             if self.faulty <= LOGGED:
                 self._write(number, faults=[*faults])
+
+    def leave_out(self, number: int, paper: "RawPaper", reason: str) -> None:
+        """List a paper that a filter leaves out."""
+        self.left_out += 1
+        if self.left_out <= LOGGED:
+            self._write(number, id=paper.id, title=paper.title, left_out=reason)
 
     def _write(self, number: int, **told: object) -> None:
         if self.log:

@@ -425,7 +425,8 @@ class Dataset(Reader):
             raise CorpusError(f"{file}: no column {absent[0]!r}", tried=tried, hint="see --columns")
         columns = self.format.columns(header, self._chosen)
         if missing := [name for name in NEEDED if name not in columns]:
-            hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in missing)}"
+            unset = (name for name in ("title", "abstract", "authors", "year") if name not in columns)
+            hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in unset)}"
             raise CorpusError(f"{file}: no column found for {' or '.join(missing)}", tried=tried, hint=hint)
         return columns
 

@@ -119,6 +119,8 @@ def year_of(value: object) -> int | None:
     """The year of a number or a date, None if missing. Raises ValueError if it contains no year."""
     if isinstance(value, dt.date):
         return value.year
+    if isinstance(value, dict | list):
+        value = written(cast(object, value))
     if isinstance(value, str):
         if year := YEAR.search(value):
             return int(year[0])
@@ -182,6 +184,8 @@ def _places(value: object) -> Object:
 
 
 def _ids(value: object) -> Object:
+    if isinstance(value, str) and PLACEHOLDER.fullmatch(value):
+        return {}
     listed = sequence(value)
     ids = [*map(text, filter(None, map(str.strip, text(value).split(";"))) if listed is None else listed)]
     return {"author_ids": ids} if any(ids) else {}

@@ -284,12 +284,10 @@ async def service_scores(
             compared=len(usable[:wanted]), sources=config.cascade, dates=str(window(config)) or "any", degraded=degraded,
         )  # fmt: skip
         measured = _by_retrieved(model, subject, usable[:wanted], neighbours, normalise, why)
-        found.append(
-            _score(
-                subject, measured, unread(model, [subject.text])[0], neighbours=neighbours, normalise=normalise,
-                against="services", retrieval=retrieval, embedding=model.name, excluded=excluded,
-            )
-        )  # fmt: skip
+        found.append(_score(
+            subject, measured, unread(model, [subject.text])[0], neighbours=neighbours, normalise=normalise,
+            against="services", retrieval=retrieval, embedding=model.name, excluded=excluded,
+        ))  # fmt: skip
     if failures and len(failures) == len(subjects):
         raise failures[0]
     return found

@@ -1,7 +1,7 @@
 """Measures of texts as they are stored, one text per line: `manyheads measure … --out measures.jsonl`."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -371,7 +371,7 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         for kind, why in _faults(score):
             kinds[kind].append((score.source, why))
     for kind, faults in kinds.items():
-        reasons = [*Counter(why for _, why in faults)]
+        reasons = list(dict.fromkeys(why for _, why in faults))
         why = "; ".join([*reasons[:LISTED], *["…"] * (len(reasons) > LISTED)])
         places = ", ".join(place for place, _ in faults[:LISTED])
         more = f" and {len(faults) - LISTED} more" if len(faults) > LISTED else ""

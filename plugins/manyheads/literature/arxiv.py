@@ -11,7 +11,7 @@ from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
 from manyheads.literature.matching import salient
-from manyheads.literature.source import HttpService, LackingError, Request, few_values, moves, papers_of
+from manyheads.literature.source import HttpService, LackingError, Request, few_values, papers_of
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
@@ -56,21 +56,19 @@ class Arxiv(HttpService):
             first = window.after or _FIRST
             last = window.before - dt.timedelta(days=1) if window.before else _LAST
             words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
-        papers, seen, start, total = list[Paper](), set[str](), 0, 1
         size = min(request.limit, _PAGE)
-        while start < total and len(papers) < request.limit:
+
+        async def page(start: int) -> tuple[list[Paper], int | None]:
             params = {
                 "search_query": " AND ".join(words),
                 "sortBy": "relevance",
                 "start": start,
                 "max_results": size,
             }
-            page, total = await self._feed(params, "search", request)
-            if not moves(page, seen):
-                break
-            papers += filter(request.window.holds, page)
-            start += size
-        return papers[: request.limit]
+            papers, total = await self._feed(params, "search", request)
+            return papers, start + size if start + size < total else None
+
+        return await self.paged(page, 0, request)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper by its number; a version at its end is ignored."""

@@ -99,6 +99,8 @@ class Source:
 
 
 T = TypeVar("T")
+Place = TypeVar("Place")
+"""Where a page begins: a number, or a cursor."""
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 _LONGEST_BACKOFF = 20.0
@@ -224,6 +226,31 @@ class HttpService(Source):
             raise LiteratureError(
                 f"{self.name}: {what}: {problem}", source=self.name, tried=tried, hint=hint
             ) from (TimeoutError() if late else cause)
+
+    async def paged(
+        self,
+        page: Callable[[Place], Awaitable[tuple[list[Paper], Place | None]]],
+        first: Place,
+        request: Request,
+    ) -> list[Paper]:
+        """The first distinct papers inside the window, page after page.
+
+        Args:
+            page: the papers at a place in the list, and the next place, None after the last.
+        """
+        papers, seen, place = dict[str, Paper](), set[str](), first
+        while len(papers) < request.limit:
+            some, following = await page(place)
+            before = len(seen)
+            seen.update(paper.id for paper in some)
+            if some and len(seen) == before:  # a service may ignore where a page begins
+                break
+            for paper in filter(request.window.holds, some):
+                papers.setdefault(paper.id, paper)
+            if following is None or following == place:
+                break
+            place = following
+        return [*papers.values()][: request.limit]
 
     def _client(self) -> "httpx.AsyncClient":
         import httpx
@@ -366,14 +393,3 @@ def papers_of(
         raise GarbledError(f"none of {len(records)} records has an id and a title")
     request.faults.extend([told] if faulty else [])
     return papers
-
-
-def moves(page: Sequence[Paper], seen: set[str]) -> bool:
-    """Whether a page has papers that the pages before it did not have; a service may ignore where a page begins.
-
-    Args:
-        seen: the ids of the pages before, to which those of this one are added.
-    """
-    before = len(seen)
-    seen.update(paper.id for paper in page)
-    return not page or len(seen) > before

@@ -15,7 +15,7 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace, RefusedError
 from manyheads.base.papers import Paper, year_of
 from manyheads.config import SourceName
-from manyheads.literature.matching import words_of
+from manyheads.literature.matching import without_operators
 from manyheads.literature.source import HttpService, Part, Request, T, papers_of, parse, read_json
 
 ADDRESS = "https://api.openalex.org"
@@ -128,9 +128,7 @@ class OpenAlex(HttpService):
 
     async def search(self, request: Request) -> list[Paper]:
         """Works with all the words in title, abstract or full text, most relevant first."""
-        # quotes, wildcards and capital operators would change the query
-        operators = ("AND", "OR", "NOT")
-        words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
+        words = without_operators(request.query)
         if not words:
             return []
         return await self._works(request, search=words)

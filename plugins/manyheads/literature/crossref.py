@@ -40,10 +40,10 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
     work = {
         name: work.get(name) for name in (*_ALWAYS, *(_FIELDS[part] for part in _FIELDS if part in parts))
     }
-    if not (title := " ".join(filter(None, work.get("title") or ()))):
+    if not (title := _first(work["title"])):
         return None
-    subtitle = " ".join(filter(None, work.get("subtitle") or ()))
-    first = [number for number in ((work.get("issued") or {}).get("date-parts") or [[]])[0] if number]
+    subtitle = _first(work["subtitle"])
+    first = [number for number in ((work["issued"] or {}).get("date-parts") or [[]])[0] if number]
     date = dt.date(*first) if len(first) == 3 else None
     people = [
         " ".join(filter(None, (one.get("given"), one.get("family")))) or one.get("name")
@@ -59,7 +59,7 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
         "date": date,
         "citations": work.get("is-referenced-by-count"),
         "authors": tuple(filter(None, people)),
-        "venue": next(iter(work.get("container-title") or ()), None),
+        "venue": _first(work.get("container-title")) or None,
         "doi": doi,
         "url": f"https://doi.org/{quote(doi)}",
         "retracted": any(one["type"] in _RETRACTIONS for one in work["updated-by"] or ())
@@ -68,17 +68,24 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
     }
 
 
-class _Work(BaseModel):
+def _first(texts: Any) -> str:
+    """The first of a list of texts, empty if there is none."""
+    if texts and not (isinstance(texts, list) and isinstance(texts[0], str)):
+        raise TypeError
+    return texts[0] if texts else ""
+
+
+class _Deposit(BaseModel):
     message: dict[str, Any]
 
 
-class _Works(BaseModel):
+class _DepositPage(BaseModel):
     total: int = Field(alias="total-results")
     items: list[Any]
 
 
-class _WorksList(BaseModel):
-    message: _Works
+class _DepositsPage(BaseModel):
+    message: _DepositPage
 
 
 @dataclass(kw_only=True, eq=False)
@@ -125,7 +132,7 @@ class Crossref(HttpService):
         """One work by its DOI."""
 
         def read(body: bytes) -> list[Paper]:
-            work = parse(_Work, body).message
+            work = parse(_Deposit, body).message
             if "DOI" not in work:
                 raise GarbledError("a work without a DOI")
             return papers_of([work], lambda one: _fields(one, request.parts), request)
@@ -146,7 +153,7 @@ class Crossref(HttpService):
 
     async def references(self, request: Request) -> list[Paper]:
         """The works of a paper's references that the publisher gave a DOI, in order."""
-        work = await self._work(request, lambda body: parse(_Work, body).message) or {}
+        work = await self._work(request, lambda body: parse(_Deposit, body).message) or {}
         links = work.get("reference")
         if links is None and work.get("reference-count"):
             raise WithheldError(
@@ -181,7 +188,7 @@ class Crossref(HttpService):
         """The papers of one page, and the number of all matches."""
 
         def read(body: bytes) -> tuple[list[Paper], int]:
-            page = parse(_WorksList, body).message
+            page = parse(_DepositsPage, body).message
             left = page.total if start < page.total and "query.bibliographic" in query else None
             papers = papers_of(page.items, lambda one: _fields(one, request.parts), request, left)
             return papers, page.total

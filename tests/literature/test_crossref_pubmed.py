@@ -39,12 +39,16 @@ WORKS = [
 ]
 
 
+def _settings(more: dict[str, Any]) -> dict[str, Any]:
+    return {"retries": 1, "patience": 5.0, "backoff": 0.002, "pace": Pace(0)} | more
+
+
 def crossref(server: CrossrefServer, **more: Any) -> Crossref:
-    return Crossref(address=server.url, retries=1, patience=5.0, backoff=0.002, **{"pace": Pace(0)} | more)
+    return Crossref(address=server.url, **_settings(more))
 
 
 def pubmed(server: PubMedServer, **more: Any) -> PubMed:
-    return PubMed(address=server.url, retries=1, patience=5.0, backoff=0.002, **{"pace": Pace(0)} | more)
+    return PubMed(address=server.url, **_settings(more))
 
 
 async def test_a_work_of_crossref_comes_with_all_that_is_deposited() -> None:

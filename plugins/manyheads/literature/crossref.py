@@ -40,6 +40,7 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
     work = {
         name: work.get(name) for name in (*_ALWAYS, *(_FIELDS[part] for part in _FIELDS if part in parts))
     }
+    doi = work["DOI"].casefold()
     if not (title := _first(work["title"])):
         return None
     subtitle = _first(work["subtitle"])
@@ -49,7 +50,6 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
         " ".join(filter(None, (one.get("given"), one.get("family")))) or one.get("name")
         for one in work.get("author") or ()
     ]
-    doi = work["DOI"].casefold()
     return {
         "id": f"crossref:{doi}",
         "source": "crossref",

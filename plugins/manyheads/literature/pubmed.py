@@ -198,7 +198,8 @@ def _fields(record: Element, request: Request) -> dict[str, Any] | None:
     number = text_at(record, "MedlineCitation/PMID")
     if not number.isdecimal():
         raise ValueError(f"{number[:40]!r} is not a PubMed number")
-    title = _markup(article.find("ArticleTitle"))
+    if not (title := _markup(article.find("ArticleTitle")).strip()):
+        raise ValueError("without a title")
     date, year = _date(article)
     kinds = [(kind.text or "").casefold() for kind in article.iter("PublicationType")]
     dois = [one.text for one in record.findall("PubmedData/ArticleIdList/ArticleId[@IdType='doi']")]

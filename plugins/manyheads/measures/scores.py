@@ -393,7 +393,7 @@ def _faults(score: Score) -> Iterator[tuple[str, str]]:
     if score.gap:
         yield f"{'CI' if score.on is None else 'CI and ON'} are over known citation counts", score.gap
     if score.itself:
-        yield "compared with itself, by title or vector; leave it out: --exclude", ", ".join(score.itself)
+        yield "compared with itself, by title or vector (--exclude ID leaves it out)", ", ".join(score.itself)
     if (how := score.retrieval) and how.compared < how.wanted and score.cd is not None:
         less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
         yield f"compared with fewer papers than {how.wanted}: no more were found", f"{how.compared}{less}"

@@ -18,6 +18,7 @@ from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Kno
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
+    BYLINES,
     META,
     NAMES,
     REJECTS,
@@ -274,9 +275,7 @@ def build_corpus(
         _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        model = embedder
-        if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
-            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
+        model = embedder if _needs_no_cache(embedder) else held.enter_context(CachedEmbedder(embedder))
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
@@ -284,6 +283,9 @@ def build_corpus(
         lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
         (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
+        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
+            for paper in chain.from_iterable(map(spool.raw, spool.years)):
+                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -302,6 +304,12 @@ def build_corpus(
     return Ecosystem.open(target, embedder)
 
 
+def _needs_no_cache(embedder: Embedder) -> bool:
+    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(
+        LEXICAL
+    )  # hashing of words is faster
+
+
 def _need_free(target: Path) -> None:
     if (target / META).is_file():
         raise CorpusError(
@@ -315,7 +323,7 @@ def _remove_remains(partial: Path) -> None:
     """Remove what a killed build left; its embeddings are in the vector cache."""
     for folder in (PAPERS, AUTHORS):
         shutil.rmtree(partial / folder, ignore_errors=True)
-    for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+    for file in (META, SCIENTISTS, NAMES, BYLINES, REJECTS, CHECKSUMS, *GRAPH_FILES):
         (partial / file).unlink(missing_ok=True)
 
 

@@ -99,6 +99,8 @@ class BuildOptions(Frozen):
 
 
 META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json", "rejects.jsonl"
+BYLINES = "bylines.jsonl"
+"""The papers with their real authors and titles, for exports, as `NAMES` never for agents."""
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"

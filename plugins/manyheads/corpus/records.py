@@ -35,6 +35,7 @@ from pydantic import (
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import opened
+from manyheads.base.papers import Paper
 from manyheads.base.text import has_markup, plain_text
 from manyheads.documents.sections import Core, Division, core_of
 
@@ -254,6 +255,10 @@ class RawPaper(BaseModel):
         if ids and len(ids) != len(byline):
             raise ValueError(f"{len(ids)} ids for {len(byline)} authors")
         return ids
+
+    def as_published(self) -> Paper:
+        """Title, real authors, year and venue."""
+        return Paper(id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -60,7 +60,8 @@ class Spool(Closing):
         insert = "INSERT OR IGNORE INTO raw (id, doi, file, place, period, record) VALUES (?, ?, ?, ?, ?, ?)"
         own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
         same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
-        for name in (own, f"{own}@{where.file or where.unit}", f"{own}@{where.file or where.unit}:{number}"):
+        within = f"{own}@{where.file}" if where.file else own
+        for name in dict.fromkeys((own, within, f"{within}:{number}")):
             paper = paper if name == own else paper.model_copy(update={"id": name})
             for earlier, known in (*same, *self._db.rows("SELECT place, record FROM raw WHERE id = ?", name)):
                 before = before or earlier
@@ -294,7 +295,12 @@ def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> No
     problem = f"no {period} papers ({span}) left: {chosen.summary()}"
     most = max(chosen.removed, key=chosen.removed.__getitem__, default="")
     hint = EXPORT if most == NO_ABSTRACT else LOOSEN
-    if period == "past" and years and all(period_of(year, options) != "past" for year in years):
+    if (
+        period == "past"
+        and hint == LOOSEN
+        and years
+        and all(period_of(year, options) != "past" for year in years)
+    ):
         first, last = min(years), max(years)
         some = f"the years {first} to {last}" if first < last else f"{first} alone"
         problem = f"no past papers ({span}): {chosen.summary()}; they are from {some}"

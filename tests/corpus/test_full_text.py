@@ -155,11 +155,14 @@ def test_cycles_self_citations_and_dangling_ids_are_harmless(tmp_path: Path) -> 
 def test_a_reference_by_an_id_of_several_papers_means_the_one_in_its_file_or_none(tmp_path: Path) -> None:
     def numbered(name: str, *ids: str) -> None:
         records = [
-            paper(9, id=one, title=f"Study {one} in {name}", references=["p1", "p2", "10.1/B"]) for one in ids
+            paper(9, id=one, title=f"Study {one} in {name}", references=["p1", "p2", "10.1234/B"])
+            for one in ids
         ]
         write_corpus(
             tmp_path / "all" / name,
-            [*records, paper(9, id=f"x{name}", title=name, doi="10.1/b")][: len(ids) + (name == "c.jsonl")],
+            [*records, paper(9, id=f"x{name}", title=name, doi="10.1234/b")][
+                : len(ids) + (name == "c.jsonl")
+            ],
         )
 
     (tmp_path / "all").mkdir()

@@ -74,8 +74,8 @@ ER  -
 
 What is this
 2.
-TY  - JOUR
-TI  - Figs
+TY - JOUR
+TI - Figs
 PY  - 2016"""
 
 

@@ -423,18 +423,14 @@ class Tags(NamedTuple):
 def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None = None) -> Records:
     """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before, or is
     one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
-    pattern, ignored, start, begins = (
-        re.compile(tags.tag.encode()),
-        re.compile(tags.ignored.encode()),
-        tags.begins.encode(),
-        tags.begins,
-    )
+    pattern, ignored = re.compile(tags.tag.encode()), re.compile(tags.ignored.encode())
+    begins, start = tags.begins, tags.begins.encode().split()
     block, at, size, count, blocks, gap = dict[str, list[list[bytes]]](), "", 0, 0, 0, 0
     with closing(lines(file, member)) as stream:
         for number, raw in stream:
             match = pattern.match(raw)
             tag = match[match.lastindex or 0].decode() if match else ""
-            new = match is not None and match[0] == start
+            new = match is not None and match[0].split() == start
             if not block and not new:
                 if tags.ignored and ignored.match(raw):
                     continue

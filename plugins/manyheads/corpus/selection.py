@@ -1,5 +1,6 @@
 """Selects B_past, B_con and the scientists from raw papers (VirSci 2025, §3.1, App. C.2)."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -61,7 +62,10 @@ class Spool(Closing):
         own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
         same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
         within = f"{own}@{where.file}" if where.file else own
-        for name in dict.fromkeys((own, within, f"{within}:{number}")):
+        places = (
+            f"{within}:{number}{'*' * more}" for more in itertools.count()
+        )  # two files may have one name
+        for name in itertools.chain(dict.fromkeys((own, within)), places):
             paper = paper if name == own else paper.model_copy(update={"id": name})
             for earlier, known in (*same, *self._db.rows("SELECT place, record FROM raw WHERE id = ?", name)):
                 before = before or earlier

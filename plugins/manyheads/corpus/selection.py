@@ -67,12 +67,15 @@ class Spool(Closing):
         )  # two files may have one name
         for name in itertools.chain(dict.fromkeys((own, within)), places):
             paper = paper if name == own else paper.model_copy(update={"id": name})
+            record = paper.model_dump_json(by_alias=True, exclude=_APART)
+            row = name, doi, where.file, place, period, record
+            if not same and self._db.change(insert, *row):  # the usual case, and the fastest
+                break
             for earlier, known in (*same, *self._db.rows("SELECT place, record FROM raw WHERE id = ?", name)):
                 before = before or earlier
                 if fold(json.loads(known)["title"]) == fold(paper.title):
                     return "", earlier
-            record = paper.model_dump_json(by_alias=True, exclude=_APART)
-            if self._db.change(insert, name, doi, where.file, place, period, record):
+            if self._db.change(insert, *row):
                 break
         if paper.id != own:
             both = "INSERT OR IGNORE INTO again SELECT number, ? FROM raw WHERE id IN (?, ?)"

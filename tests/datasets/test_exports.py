@@ -5,13 +5,15 @@ import time
 import zipfile
 from pathlib import Path
 
+import pyarrow as arrow
 import pytest
 import rispy
+from pyarrow import parquet
 
 from manyheads.corpus.records import Rejects
 from manyheads.datasets.opening import detect, open_corpus
 from support.datasets import read_papers
-from support.exports import EXPORTS, known_papers
+from support.exports import EXPORTS, known_papers, ours
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,21 @@ def test_every_record_is_read_or_refused_and_no_field_is_wrong(tmp_path: Path, n
     assert (next(papers, None), wrong) == (None, {})
     assert (read, rejects.total) == (count - refused, refused)
     assert rejects.by_field.keys() <= {"title", "year"}
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_every_row_of_parquet_is_read_or_refused(tmp_path: Path, count: int) -> None:
+    rows = [
+        ours(one) | {"year": None if one.broken else one.year, "id": str(one.number)}
+        for one in known_papers(count)
+    ]
+    parquet.write_table(arrow.Table.from_pylist(rows), tmp_path / "train.parquet")  # pyright: ignore[reportUnknownMemberType]
+    found, rejects = read_papers(tmp_path / "train.parquet")
+    sound = [one for one in known_papers(count) if not one.broken]
+    assert rejects.by_field == {"year": count - len(sound)}
+    assert not [
+        one.number for one, other in zip(sound, found, strict=True) if EXPORTS["csv"].wrong(one, other)
+    ]
 
 
 CROSSREF = {"status": "ok", "message": {"facets": {}, "items": [{

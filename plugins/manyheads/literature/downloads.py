@@ -81,7 +81,9 @@ async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
     body, suffix = await _paper_at(address, named, config)
     if suffix == ".html" and (link := PDF_LINK.search(body[:300_000])):
         pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
-        address = str(httpx.URL(address).join(pdf)) if not is_doi or pdf.startswith("http") else pdf
+        with suppress(httpx.InvalidURL):  # which is said when it is asked
+            pdf = str(httpx.URL(address).join(pdf))
+        address = pdf
         body, suffix = await _paper_at(address, named, config)
     if is_doi and suffix in (".html", ""):
         raise DocumentError(

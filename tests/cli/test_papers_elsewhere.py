@@ -13,6 +13,7 @@ from manyheads.base.papers import web_address
 from manyheads.literature import downloads, fulltext
 from support.command import Done, manyheads_command, result_of
 from support.files import FileServer
+from support.openalex import OpenAlexServer, work
 
 OWLS = "Owls hear better than they see, and mice know it. " * 5
 TEX = rf"\documentclass{{article}}\title{{Owls}}\begin{{document}}\section{{Introduction}}{OWLS}\input{{sec}}\end{{document}}"
@@ -215,3 +216,27 @@ def test_check_downloads_nothing(server: FileServer, tmp_path: Path) -> None:
     done = manyheads_command("check", "mamorx", "-s", f"inputs.paper={server.url}/owls.html", cwd=tmp_path)
     assert "when a run begins" in done.out
     assert server.asked == []
+
+
+def test_a_doi_leads_to_an_open_copy_that_a_source_knows(server: FileServer, tmp_path: Path) -> None:
+    server.files["/owls.pdf"] = b"%PDF-1.4 no more"
+    location = {"pdf_url": f"{server.url}/owls.pdf"}
+    works = [
+        work(1, "Owls", doi="https://doi.org/10.1000/owls", best_oa_location=location),
+        work(2, "Mice", doi="https://doi.org/10.1000/mice"),
+    ]
+    with OpenAlexServer(papers=works) as sources:
+        sets = (
+            *SHORT,
+            "-s",
+            f"literature.endpoints={{openalex: '{sources.url}', arxiv: '{server.url}'}}",
+            "-s",
+            "literature.cascade=[openalex]",
+        )
+        message = review("doi:10.1000/owls", *sets, cwd=tmp_path).message
+        assert "manyheads: doi:10.1000/owls" in message, "it was had, and is no whole PDF"
+        assert "PDFium" in message
+        assert server.asked == ["/owls.pdf"]
+        message = review("https://doi.org/10.1000/mice", *sets, cwd=tmp_path).message
+        assert "10.1000/mice cannot be downloaded" in message
+        assert len(sources.requests) == 2

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.platypus import Paragraph
@@ -25,7 +26,7 @@ class Grobid(Server):
     async def handle(self, connection: Connection, incoming: Incoming) -> None:
         assert (incoming.method, incoming.path) == ("POST", "/api/processFulltextDocument")
         kind = incoming.headers["content-type"]
-        form = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + incoming.body)
+        form: Any = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + incoming.body)
         fields = dict[str, list[str]]()
         for part in form.get_payload():
             name, data = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
@@ -79,9 +80,7 @@ def test_a_busy_server_is_asked_again(tmp_path: Path) -> None:
         (200, "<TEI", "broken XML"),
     ],
 )
-def test_what_it_cannot_read_is_one_clear_error(
-    status: int, text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_cannot_read_is_one_clear_error(status: int, text: str, words: str, tmp_path: Path) -> None:
     with Grobid([(status, text)]) as server, pytest.raises(DocumentError, match=words):
         read_document(paper(tmp_path / "paper.pdf"), reader=server.url)
     assert len(server.forms) < 11

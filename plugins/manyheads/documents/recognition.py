@@ -35,10 +35,15 @@ def recognised(path: Path, tool: str, pages: Sequence[int], folder: Path) -> Pat
         more = ["--force-ocr", "--pages", numbers, "--output-type", "pdf", "--quiet"]
         _run([program, *more, *options, str(path.resolve()), str(made)], len(pages))
         return made
-    for page in pages:
-        (folder / f"{page}.png").write_bytes(render(path, page, margin=0, width=WIDE))
+    pictures = [folder / f"{page}.png" for page in pages]
+    for page, picture in zip(pages, pictures, strict=True):
+        picture.write_bytes(render(path, page, margin=0, width=WIDE))
+    with LOCK, opened(path) as document:
+        across = document.get_page_size(pages[0] - 1)[0]
+    # The PNG's own width is in its header: a large page is drawn smaller.
+    options += ["--dpi", str(round(72 * int.from_bytes(pictures[0].read_bytes()[16:20], "big") / across))]
     shown = folder / "pages.txt"
-    shown.write_text("\n".join(str(folder / f"{page}.png") for page in pages), encoding="utf-8")
+    shown.write_text("\n".join(map(str, pictures)), encoding="utf-8")
     _run([program, str(shown), str(folder / "pages"), *options, "pdf"], len(pages))
     _replace(path, folder / "pages.pdf", pages, made)
     return made

@@ -138,9 +138,9 @@ class Note(_Part):
     """From 1; 0 if the format has no pages."""
 
 
-Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "metadata"]
-"""Drawn without ink or in the background's colour; too small; outside; under a picture; in a format's comments; in a file's
-metadata."""
+Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "deleted", "metadata"]
+"""Drawn without ink or in the background's colour; too small; outside; under a picture; in a format's comments; a tracked
+deletion; in a file's metadata."""
 
 
 class Hidden(_Part):

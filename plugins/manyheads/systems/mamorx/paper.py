@@ -15,6 +15,8 @@ from manyheads.corpus.phrases import stems
 from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
 from manyheads.documents.document import BLANK, word_count
+from manyheads.documents.folders import main_tex
+from manyheads.literature.downloads import source_of
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
 from manyheads.team.run import Run
@@ -258,9 +260,10 @@ def read_paper(config: RunConfig) -> Manuscript | None:
     if named is None:
         return None
     path = Path(named)
+    path = (path.is_dir() and main_tex(path)) or path
     if path.is_dir() or (LINE.fullmatch(named) and not path.exists()):
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
     document = read_apart(path, reader=config.settings.reader)
-    return Manuscript(document, path, named, sha256_of(path))
+    return Manuscript(document, path, source_of(path), sha256_of(path))

@@ -216,7 +216,7 @@ def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequenc
         fonts = not few or any(UNMAPPED in fault for fault in faults)
         why = f"mostly signs: {UNMAPPED}" if fonts else "so it is probably a scan"
         left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
-        raise UnreadableError(
+        raise TextlessError(
             f"{path} has no text: {count(len(words), 'word')} on {count(total, 'page')}, {why}",
             tried=f"the text of its pages, not their pictures{left_out}",
             hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result; or name the reader `ocrmypdf` or `tesseract`",
@@ -224,7 +224,7 @@ def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequenc
         )
 
 
-class UnreadableError(DocumentError):
+class TextlessError(DocumentError):
     """Nothing but text recognition can read a PDF, on these pages."""
 
     def __init__(self, message: str, *, tried: str, hint: str, pages: Sequence[int]) -> None:

@@ -28,7 +28,7 @@ from manyheads.documents.grobid import ask_grobid
 from manyheads.documents.html import read_html
 from manyheads.documents.latex import read_latex
 from manyheads.documents.office import office_reader
-from manyheads.documents.pdf import UnreadableError, read_pdf
+from manyheads.documents.pdf import TextlessError, read_pdf
 from manyheads.documents.plain import read_json, read_markdown, read_plain
 from manyheads.documents.recognition import TOOLS, recognised
 from manyheads.documents.tei import read_tei
@@ -269,7 +269,7 @@ def read_apart(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Docum
         )
     told = json.loads(answer)
     if "error" in told:
-        kind = UnreadableError if "pages" in told else DocumentError
+        kind = TextlessError if "pages" in told else DocumentError
         raise kind(told.pop("error"), **told)
     return Document.model_validate(told)
 
@@ -279,7 +279,7 @@ def _by_recognition(tool: str, path: Path, limits: Limits) -> Document:
     try:
         document = read_apart(path, limits, "pdf")
         pages = document.unread
-    except UnreadableError as error:
+    except TextlessError as error:
         document, pages = Document(), error.pages
     if pages:
         with tempfile.TemporaryDirectory() as folder:
@@ -313,7 +313,7 @@ def main() -> None:
         answer = read_document(Path(request["path"]), Limits(**request["limits"])).model_dump_json()
     except DocumentError as error:
         told = {"error": error.message, "tried": error.tried, "hint": error.hint}
-        answer = json.dumps(told | ({"pages": error.pages} if isinstance(error, UnreadableError) else {}))
+        answer = json.dumps(told | ({"pages": error.pages} if isinstance(error, TextlessError) else {}))
     answers.write(answer.encode() + b"\n")
     answers.flush()
 

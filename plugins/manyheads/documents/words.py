@@ -301,6 +301,8 @@ class PdfPage:
     scale: float = 1.0
     """Pixels per point."""
     faults: list[str] = field(default_factory=list[str])
+    unread: bool = False
+    """Whether only text recognition can read it."""
 
 
 def hide_text(raw: Any, most: int) -> bool:
@@ -362,6 +364,7 @@ def sort_words(page: PdfPage, letters: list[Letter], place: PageFrame) -> None:
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
     if scanned and sum(word_count(one.text) for one in page.words) < SCANNED:
+        page.unread = True
         page.faults.append(f"page {page.number} is a picture without text: it was not read")
     if seen_by_recognition:
         page.faults.append(f"page {page.number} is a picture; its text comes from text recognition")

@@ -60,9 +60,9 @@ class MamorxConfig(Section):
     area: Text = "computer science"
     """The paper's field of research."""
     reader: Text = "auto"
-    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, `docx`, `odt`, `epub`, `jats`, `rst`,
-    `typst`, or one of another package
-    (entry points `manyheads.readers`)."""
+    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, `docx`, `odt`, `epub`, `jats`,
+    `rst`, `typst`; of a PDF also `ocrmypdf` or `tesseract`, for text recognition of pages without text (`tesseract:deu+eng` names
+    languages), or the address of a GROBID server; or one of another package (entry points `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)

@@ -44,12 +44,12 @@ def exported(folder: Path, form: str) -> str | bytes:
     )
 
 
-def markdown(run: RunResult[Any], folder: Path) -> str:
+def markdown(run: RunResult[Any], folder: Path, *, names: bool = True) -> str:
     """Title, abstract, idea and references; for a run without an idea, the system's summary."""
     parts = [*_work(run)]
     if not parts:
         return ""
-    if references := named(run, _references(run)):
+    if references := named(run, _references(run)) if names else _references(run):
         listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
         parts += ["## References", listed]
     models = ", ".join(dict.fromkeys(run.models.values()))
@@ -109,6 +109,13 @@ def _as_published(paper: Evidence, known: Paper | None) -> Evidence:
         return paper
     more = {"authors": known.authors, "title": known.title, "venue": paper.venue or known.venue}
     return paper.model_copy(update=more)
+
+
+def masked_export(run: RunResult[Any], folder: Path, form: str, names: bool) -> str:
+    """A result in a format of `SHARED`; without `names`, papers of a corpus have no authors, as in reports."""
+    if form in REFERENCES and not names:
+        return REFERENCES[form](_references(run))
+    return markdown(run, folder, names=names) if form == "md" else str(FORMATS[form](run, folder))
 
 
 def _citing(form: str) -> Callable[[RunResult[Any], Path], str]:
@@ -197,12 +204,18 @@ def docx(run: RunResult[Any], folder: Path) -> bytes:
 
 
 FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str | bytes]] = {
-    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx,
+    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx, "pdf": lambda run, folder: own(run.system).annotated(run.result) or b"",
 }  # fmt: skip
+FILES = {"docx": "result.docx", "pdf": "annotated.pdf"}
+"""The files of formats that are not text, in a run's folder."""
+SHARED = {
+    "result.md": "md", "references.bib": "bib", "references.ris": "ris", "references.csl.json": "csl", "ideas.csv": "csv",
+}  # fmt: skip
+"""The formats of a bundle, by their files."""
 TEXTS = ("md", *REFERENCES, "json", "csv")
 """The formats that need nothing installed."""
 LACKING = {
     "md": "written nothing yet", **dict.fromkeys(REFERENCES, "no references"), "json": "no result",
-    "csv": "no ideas and no other table", "docx": "written nothing yet",
+    "csv": "no ideas and no other table", "docx": "written nothing yet", "pdf": "no review of a PDF",
 }  # fmt: skip
 """What a run lacks if a format is empty."""

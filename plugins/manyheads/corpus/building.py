@@ -269,9 +269,7 @@ def build_corpus(
         _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        model = embedder
-        if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
-            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
+        model = embedder if _needs_no_cache(embedder) else held.enter_context(CachedEmbedder(embedder))
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
@@ -298,6 +296,12 @@ def build_corpus(
         held.close()
         _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
+
+
+def _needs_no_cache(embedder: Embedder) -> bool:
+    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(
+        LEXICAL
+    )  # hashing of words is faster
 
 
 def _need_free(target: Path) -> None:

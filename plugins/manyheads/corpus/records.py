@@ -238,6 +238,7 @@ class RawPaper(BaseModel):
     introduction: Annotated[str, _OR_BLANK] = ""
     method: Annotated[str, _OR_BLANK] = ""
     """From the full text; empty if the dataset has none."""
+    doi: str | None = None
 
     @field_validator("author_ids")
     @classmethod
@@ -248,8 +249,10 @@ class RawPaper(BaseModel):
         return ids
 
     def as_published(self) -> Paper:
-        """Title, real authors, year and venue."""
-        return Paper(id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue)
+        """The paper without its texts, with its real authors."""
+        return Paper(
+            id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue, doi=self.doi
+        )
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from manyheads.documents.pdfium import opened, page_of
 from manyheads.documents.quotes import places
 from manyheads.documents.words import PageFrame
 
-YELLOW = (255, 214, 10)
+YELLOW = (255, 233, 120)
 SIDE, STEP, MARGIN = 18.0, 22.0, 6.0
 """Size of a note's icon, the distance to the next, and to the edges of the page, in points."""
 
@@ -34,7 +34,7 @@ def annotated(path: Path, comments: Iterable[Comment], author: str) -> bytes:
     Raises:
         DocumentError: the file cannot be read.
     """
-    highlights = defaultdict[int, list[tuple[str, list[Box]]]](list)
+    highlights = defaultdict[int, dict[tuple[Box, ...], list[str]]](dict)
     notes = defaultdict[int, list[str]](list)
     for comment in comments:
         found = defaultdict[int, list[Box]](list)
@@ -42,15 +42,19 @@ def annotated(path: Path, comments: Iterable[Comment], author: str) -> bytes:
             found[page] += places(path, page, passage)
         marked = {page: boxes for page, boxes in found.items() if boxes}
         for page, boxes in marked.items():
-            highlights[page].append((comment.text, boxes))
+            highlights[page].setdefault(tuple(boxes), []).append(comment.text)
         if not marked:
             notes[comment.page].append(comment.text)
     with opened(path) as document:
+        for number in [each for each in notes if each > len(document)]:
+            notes[1] += notes.pop(number)
         for number in sorted({*highlights, *notes}):
-            page = page_of(document, path, number if number <= len(document) else 1)
+            page = page_of(document, path, number)
             frame = PageFrame.on(page)
-            for text, boxes in highlights[number]:
-                _annotate(page, frame, text, author, boxes)
+            for boxes, texts in highlights[
+                number
+            ].items():  # of equal ones, only the uppermost could be opened
+                _annotate(page, frame, "\n\n".join(texts), author, boxes)
             for place, text in enumerate(notes[number]):
                 _annotate(page, frame, text, author, [_margin(frame, place)], note=True)
             page.close()

@@ -4,18 +4,20 @@ import json
 import logging
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from manyheads.base.errors import SubjectError, need_extra
+from manyheads.base.errors import SubjectError, UserError, need_extra
 from manyheads.base.papers import Paper
 from manyheads.base.text import csv_text, plain, printable
 from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.corpus.corpora import bylines
+from manyheads.corpus.records import Rejects
+from manyheads.datasets.opening import open_corpus
 from manyheads.models.offline import LABEL
 from manyheads.report.references import REFERENCES, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
@@ -97,17 +99,36 @@ def _reference(paper: Evidence) -> str:
 
 def named(run: RunResult[Any], papers: Sequence[Evidence]) -> list[Evidence]:
     """The papers with the authors that people know them by: those of a corpus are masked for agents."""
-    known = bylines(run.corpus, {one.paper for one in papers if not one.authors}) if run.corpus else {}
-    ways = ((way.source for way in one.retrievals) for one in papers if not one.authors)
-    if known is None and run.corpus in chain.from_iterable(ways):
-        log.warning("warning: %s: the authors of its papers are missing; build the corpus again", run.corpus)
-    return [_as_published(one, (known or {}).get(one.paper)) for one in papers]
+    bare = [one for one in papers if not one.authors]
+    ids, known = {_local(one) for one in bare}, dict[str, Paper]()
+    for source in dict.fromkeys([run.corpus, *(way.source for one in bare for way in one.retrievals)]):
+        found = bylines(source, ids) if source == run.corpus else _papers_of(source, ids)
+        known |= found or {}
+        if found is None and any(way.source == source for one in bare for way in one.retrievals):
+            log.warning(
+                "warning: %s: not here, or without the authors of its papers; they are left out", source
+            )
+    return [_as_published(one, known.get(_local(one))) for one in papers]
+
+
+def _local(paper: Evidence) -> str:
+    return paper.paper.removeprefix("local:")
+
+
+def _papers_of(source: str | None, ids: Collection[str]) -> dict[str, Paper]:
+    """The papers of a user's own file."""
+    with suppress(UserError, OSError, ValueError):  # a text or a service, no file
+        if source and (path := Path(source)).is_file():
+            papers = (paper.as_published() for _, paper in open_corpus(path).papers(Rejects()))
+            return {one.id: one for one in papers if one.id in ids}
+    return {}
 
 
 def _as_published(paper: Evidence, known: Paper | None) -> Evidence:
     if known is None or paper.authors:
         return paper
-    more = {"authors": known.authors, "title": known.title, "venue": paper.venue or known.venue}
+    own = {"authors": known.authors, "title": known.title, "year": paper.year or known.year}
+    more = {**own, "venue": paper.venue or known.venue, "doi": paper.doi or known.doi}
     return paper.model_copy(update=more)
 
 

@@ -97,7 +97,9 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
     assert meta.counts.past + meta.counts.contemporary + meta.counts.removed["past citations ≥ 5"] == 121
     assert meta.counts.scientists == len(ecosystem.scientists) == len(NAMES)
     assert meta.past_years == (2010, 2013)
-    assert json.loads((built / "rejects.jsonl").read_text())["line"] == 122
+    told = [json.loads(line) for line in (built / "rejects.jsonl").read_text().splitlines()]
+    assert [one["line"] for one in told if "reason" in one] == [122]
+    assert sum("left_out" in one for one in told) == meta.counts.removed["past citations ≥ 5"]
     for one in ecosystem.scientists:
         assert all(
             ecosystem.scientist(other).collaborators[one.name] == n for other, n in one.collaborators.items()

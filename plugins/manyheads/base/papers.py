@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from manyheads.base.errors import CorpusError
 
-SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
+SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"]
 
 
 def _count(value: object) -> int | None:

@@ -170,7 +170,9 @@ class SearchOptions(Options):
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            autocompletion=completion.one_of("local", "semantic_scholar", "openalex", "arxiv"),
+            autocompletion=completion.one_of(
+                "local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"
+            ),
         ),
     ] = None
     """Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those before it

@@ -41,6 +41,7 @@ FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
     "local": "The corpus", "semantic_scholar": "Semantic Scholar", "openalex": "OpenAlex", "arxiv": "arXiv",
+    "crossref": "Crossref", "pubmed": "PubMed",
 }  # fmt: skip
 
 

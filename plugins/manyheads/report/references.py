@@ -31,6 +31,10 @@ def _link(known: Identifier) -> tuple[str, str] | None:
             return "arXiv", f"https://arxiv.org/abs/{value[len(ARXIV_DOI) :]}"
         case "doi", _:
             return "DOI", f"https://doi.org/{value}"
+        case "own", "crossref":
+            return "DOI", f"https://doi.org/{value}"
+        case "own", "pubmed":
+            return "PubMed", f"https://pubmed.ncbi.nlm.nih.gov/{value}/"
         case ("arxiv", _) | ("own", "arxiv"):
             return "arXiv", f"https://arxiv.org/abs/{value}"
         case "own", "semantic_scholar":

@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from bibtexparser.entrypoint import parse_string
 
 from documents.test_annotations import read
 from golden.runs import FOLDERS, RESULTS
-from manyheads.base import errors
 from manyheads.base.resources import data_file
 from manyheads.report.index import INDEX, write_index
 from manyheads.report.references import REFERENCES
@@ -134,7 +134,10 @@ def test_a_corpus_keeps_bylines_and_dois_for_exports_alone(tmp_path: Path) -> No
     done = manyheads_command(*build, cwd=tmp_path)
     assert done.code == 0, done.err
     (tmp_path / "run").mkdir()
-    whole = {**json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8")), "corpus": "mine"}
+    whole: dict[str, Any] = {
+        **json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8")),
+        "corpus": "mine",
+    }
     for number, each in enumerate(whole["evidence"]):
         each |= {"paper": f"p{number % 3}", "title": "Owls by Scientist0"}
     (tmp_path / "run/result.json").write_text(json.dumps(whole), encoding="utf-8")
@@ -170,7 +173,8 @@ def test_word_has_the_text_and_nothing_of_a_model_is_fetched_or_lost(home: Path,
 
 
 def test_word_without_its_extra_is_one_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_missing", lambda extra: ("pypandoc",) if extra == "office" else ())
+    monkeypatch.setitem(sys.modules, "pypandoc", None)
+    monkeypatch.setenv("PATH", "")
     done = manyheads_command("show", "virsci", "--format", "docx", cwd=home)
     assert done.code == 2
     assert "[office]" in done.message

@@ -11,23 +11,22 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from manyheads.base.errors import SubjectError, UserError, need_extra
+from manyheads.base.errors import SubjectError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.text import csv_text, plain, printable
 from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.corpus.corpora import bylines
 from manyheads.corpus.records import Rejects
 from manyheads.datasets.opening import open_corpus
+from manyheads.documents.office import pandoc_for
 from manyheads.models.offline import LABEL
 from manyheads.report.references import REFERENCES, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 log = logging.getLogger("manyheads")
-PANDOC = "commonmark-raw_html+pipe_tables+tex_math_dollars"
+PANDOC = "+RTS -M512M -RTS --sandbox --quiet -f commonmark-raw_html+pipe_tables+tex_math_dollars -t docx -o -"
 MOST_AUTHORS = 10
 """Authors named in a list of references; the other formats name all."""
-SECONDS = 60
-"""Maximum time of Pandoc."""
 
 
 def exported(folder: Path, form: str) -> str | bytes:
@@ -102,7 +101,7 @@ def named(run: RunResult[Any], papers: Sequence[Evidence]) -> list[Evidence]:
     bare = [one for one in papers if not one.authors]
     ids, known = {_local(one) for one in bare}, dict[str, Paper]()
     for source in dict.fromkeys([run.corpus, *(way.source for one in bare for way in one.retrievals)]):
-        found = bylines(source, ids) if source == run.corpus else _papers_of(source, ids)
+        found = bylines(run.corpus, ids) if source == run.corpus else _papers_of(source, ids)
         known |= found or {}
         if found is None and any(way.source == source for one in bare for way in one.retrievals):
             log.warning(
@@ -192,35 +191,19 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
 
 
 def docx(run: RunResult[Any], folder: Path) -> bytes:
-    """The Markdown as a document of Word; raises `ConfigError` without the extra `office`."""
+    """The Markdown as a document of Word; raises `DocumentError` without Pandoc."""
     if not (text := markdown(run, folder)):
         return b""
-    need_extra("office", "docx")
-    import pypandoc
-
     # Pandoc would drop tags, and fetch pictures without its sandbox.
     text = re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
-    command = [
-        pypandoc.get_pandoc_path(),
-        "+RTS",
-        "-M512M",
-        "-RTS",
-        "--sandbox",
-        "--quiet",
-        "-f",
-        PANDOC,
-        "-t",
-        "docx",
-        "-o",
-        "-",
-    ]
+    command = [pandoc_for("docx", "another --format: md"), *PANDOC.split()]
     try:
-        done = subprocess.run(
-            command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=SECONDS, check=True
-        )
+        done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=60)
     except (subprocess.SubprocessError, OSError) as error:
-        why = plain(str(getattr(error, "stderr", b"") or error)[:300])
-        raise SubjectError(f"{folder}: Pandoc cannot write it: {why}", hint="another --format: md") from error
+        raise SubjectError(f"{folder}: Pandoc failed: {error}", hint="another --format: md") from error
+    if done.returncode:
+        why = plain(done.stderr.decode("utf-8", "replace"))[:300]
+        raise SubjectError(f"{folder}: Pandoc failed: {why}", hint="another --format: md")
     return done.stdout
 
 

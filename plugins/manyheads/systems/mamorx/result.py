@@ -3,6 +3,7 @@
 from typing import Literal, TypeAlias
 
 from pydantic import Field, computed_field
+from pydantic.json_schema import SkipJsonSchema
 
 from manyheads.base.papers import Paper
 from manyheads.core.results import Part, Person
@@ -144,7 +145,7 @@ class Work(Part):
     paper: str = ""
     """Its id at its source."""
     abstract: str = ""
-    published: Paper | None = Field(default=None, exclude=True)
+    published: SkipJsonSchema[Paper | None] = Field(default=None, exclude=True)
     """As the source gives it, while the run lasts."""
     open_text: str = ""
     """The address of its full text, if a source names an open one."""

@@ -90,7 +90,7 @@ def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
 
 
 def _read(path: Path, kind: str, limits: Limits) -> Document:
-    pandoc, hidden, faults = _pandoc(path), list[Hidden](), list[str]()
+    pandoc, hidden, faults = pandoc_for(f"reading {path}", "save it as a PDF"), list[Hidden](), list[str]()
     data = path.read_bytes()
     if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
@@ -176,7 +176,8 @@ def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], li
     return tuple(authors), tuple(one.value for one in found if one.kind in ("doi", "arxiv")), references
 
 
-def _pandoc(path: Path) -> str:
+def pandoc_for(what: str, otherwise: str) -> str:
+    """The program; raises `DocumentError` without it, which says what needs it and what else to do."""
     try:
         import pypandoc
 
@@ -185,8 +186,8 @@ def _pandoc(path: Path) -> str:
         if found := shutil.which("pandoc"):
             return found
         raise DocumentError(
-            f"{path} needs Pandoc to be read", tried="the extra `office`; `pandoc` on the PATH",
-            hint=f"{install_command('office')}, or save it as a PDF",
+            f"{what} needs Pandoc", tried="the extra `office`; `pandoc` on the PATH",
+            hint=f"{install_command('office')}, or {otherwise}",
         ) from error  # fmt: skip
 
 

@@ -111,6 +111,18 @@ class PageFrame(NamedTuple):
             case _:
                 return self.top - y, self.right - x
 
+    def source(self, x: float, y: float) -> tuple[float, float]:
+        """The page's own coordinates of a `point`."""
+        match self.quarter:
+            case 0:
+                return x + self.left, self.top - y
+            case 1:
+                return y + self.left, x + self.bottom
+            case 2:
+                return self.right - x, y + self.bottom
+            case _:
+                return self.right - y, self.top - x
+
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
         (x0, y0), (x1, y1) = self.point(left, bottom), self.point(right, top)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)

@@ -283,9 +283,7 @@ def build_corpus(
         lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
         (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
-        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
-            for paper in chain.from_iterable(map(spool.raw, spool.years)):
-                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
+        _write_bylines(partial / BYLINES, spool)
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -302,6 +300,13 @@ def build_corpus(
         held.close()
         _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
+
+
+def _write_bylines(path: Path, spool: Spool) -> None:
+    """The papers as published, with their authors' names, for exports."""
+    with path.open("w", encoding="utf-8") as bylines:
+        for paper in chain.from_iterable(map(spool.raw, spool.years)):
+            bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
 
 
 def _needs_no_cache(embedder: Embedder) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from itertools import accumulate
 from typing import Any
 
 import jsonschema
@@ -74,6 +75,13 @@ def test_bibtex_is_read_back_as_it_was() -> None:
         "inproceedings",
         "misc",
     ]
+
+
+def test_braces_are_balanced_even_where_they_are_escaped() -> None:
+    for line in bibtex(PAPERS).splitlines():
+        if line.startswith("\t"):
+            depths = [*accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in line)]
+            assert (min(depths), depths[-1]) == (0, 0), line
 
 
 def test_ris_is_read_back_as_it_was() -> None:

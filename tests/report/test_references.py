@@ -20,7 +20,7 @@ PAPERS = [
         id="e1", paper="p1", title="Robust {retrieval} & 100 % of $x_1$ #1 ~ a\\b", year=2014, venue="Birds & Bees",
         doi="10.1000/ab_c%d", authors=("Jane van der Berg", "The ATLAS Collaboration", "Núñez, José", "王小明", "OpenAI"),
     ),
-    Evidence(id="e2", paper="p2", title="Robust } braces {", year=2014, authors=("Jane van der Berg", "J. Smith Jr.")),
+    Evidence(id="e2", paper="p2", title="Robust }}} braces {", year=2014, authors=("Jane van der Berg", "J. Smith Jr.")),
     Evidence(id="e3", paper="p3", title="検索の歴史"),
     Evidence(id="e4", paper="arxiv:2101.00001", title="“So” — a talk", year=2021, venue="Proceedings of Talks"),
     Evidence(id="e5", paper="p5", title="Many", year=2020, authors=tuple(f"Ann Abc{'x' * (n % 50)}, No {n}" for n in range(3000))),

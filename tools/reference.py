@@ -34,7 +34,7 @@ from manyheads.hosts.roles import RoleSpec
 from manyheads.hosts.teams import SystemTeam, service_tool
 from manyheads.models.prices import PriceList
 from manyheads.suites.spec import SuiteSpec
-from manyheads.systems import BUILT_IN, systems
+from manyheads.systems import systems
 from schemas import FILES
 
 FOLDER = "docs/reference"
@@ -163,7 +163,7 @@ def config() -> str:
     ]
     known = {"RunConfig"}
     text.append(_models([RunConfig], known))
-    for name in BUILT_IN:
+    for name in systems().own:
         system = systems()[name]
         text.append(f"## `{name}`\n\n{system.about}\n")
         text.append(_inputs(name))
@@ -241,7 +241,7 @@ def python() -> str:
     for host, entry in HOSTS.items():
         ending = entry.ending
         module = import_module(f"manyheads.hosts.{host}")
-        classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in BUILT_IN)
+        classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in systems().own)
         text.append(f"## manyheads.hosts.{host}\n\nEach system is a class here: {classes}.\n")
         text += [_name(name, getattr(module, name)) for name in module.__all__]
     text += ["## manyheads.asking.replies\n", "Types of replies, which `ask` returns and role cards name.\n"]
@@ -417,8 +417,8 @@ def files() -> str:
         _fields(RunResult),
         _models([RunResult], known),
     ]
-    for kind in dict.fromkeys(systems()[name].result for name in BUILT_IN):
-        names = ", ".join(f"`{name}`" for name in BUILT_IN if systems()[name].result is kind)
+    for kind in dict.fromkeys(systems()[name].result for name in systems().own):
+        names = ", ".join(f"`{name}`" for name in systems().own if systems()[name].result is kind)
         text += [f"### {kind.__name__}\n\n`result` of {names}.\n\n{_own_doc(kind)}\n\n{_fields(kind)}"]
         known.add(kind.__name__)
         text += [_models([kind], known, "####")]

@@ -21,7 +21,7 @@ from manyheads.hosts import component
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
 from manyheads.suites import spec
-from manyheads.systems import BUILT_IN, DEFAULT, systems
+from manyheads.systems import DEFAULT, systems
 from manyheads.systems.loading import load
 
 
@@ -31,7 +31,7 @@ class ResultOfAny(RootModel[Any]):
     @classmethod
     def kinds(cls) -> list[type[BaseModel]]:
         """What the built-in systems make of a run, each once."""
-        return list(dict.fromkeys(systems()[name].result for name in BUILT_IN))
+        return list(dict.fromkeys(systems()[name].result for name in systems().own))
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -51,7 +51,7 @@ FILES: dict[str, type[BaseModel]] = {
     "configs/models/prices.schema.json": PriceList,
     "configs/arena/form.schema.json": ArenaForm,
     "configs/formats/format.schema.json": Format,
-    **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
+    **{path: model for name in systems().own for path, model in systems()[name].files.items()},
 }
 
 
@@ -65,7 +65,7 @@ def _of_runs() -> Schema:
     """Which keys a run's config has, its `system` says."""
     parts: Schema = {}
     rules: list[Schema] = []
-    for name in BUILT_IN:
+    for name in systems().own:
         schema = schema_of(systems()[name].model)
         for part, inner in schema.pop("$defs").items():
             if parts.setdefault(part, inner) != inner:
@@ -84,7 +84,7 @@ def _of_runs() -> Schema:
         if name != DEFAULT:
             chosen["required"] = ["system"]
         rules.append({"if": chosen, "then": {"$ref": f"#/$defs/{name}"}})
-    names: Schema = {"enum": list(BUILT_IN), "default": DEFAULT, "description": "What is run."}
+    names: Schema = {"enum": list(systems().own), "default": DEFAULT, "description": "What is run."}
     return {
         "$defs": parts, "title": "RunConfig", "type": "object", "properties": {"system": names}, "allOf": rules
     }  # fmt: skip
@@ -105,7 +105,7 @@ def write() -> None:
     """Bring the schema files and the component JSON up to date."""
     for name, model in FILES.items():
         (shipped() / name).write_text(schema_text(model), encoding="utf-8")
-    for name in BUILT_IN:
+    for name in systems().own:
         path = shipped() / "configs" / "autogen" / f"{name}.json"
         path.write_text(component_text(name), encoding="utf-8")
 

@@ -43,7 +43,7 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
     async with AsyncExitStack() as stack:
         for one in libraries:
             stack.push_async_callback(one.close)
-        plain = await _typical(_plain(scholar.url), words)
+        plain = await _typical(_package(scholar.url), words)
         ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
         cascade, ledger, missed, first = [
             await _typical(lambda query, one=one: one.search(query, PAPERS), words) for one in libraries
@@ -55,7 +55,7 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
         ]
         if len(scholar.requests) > asked:
             raise RuntimeError("what was kept was asked for again")
-    yield _figure("one search, ours", ours, plain, "a plain request")
+    yield _figure("one search, ours", ours, plain, "the semanticscholar package by itself")
     yield _figure("with cascade", cascade, ours, "one search, ours")
     for name, value in (
         ("a ledger on disk", ledger),
@@ -74,17 +74,12 @@ def _library(scholar: Scholar, **more: Any) -> Library:
     return Library(config, paces={"semantic_scholar": AT_ONCE}, **more)
 
 
-def _plain(url: str) -> Ask:
-    import httpx
+def _package(url: str) -> Ask:
+    from semanticscholar import AsyncSemanticScholar
 
-    fields = "title,year,abstract,authors,venue,citationCount,publicationDate"
-
-    async def search(query: str) -> object:
-        params = {"query": query, "fields": fields, "limit": PAPERS, "offset": 0}
-        async with httpx.AsyncClient() as client:
-            return (await client.get(f"{url}/graph/v1/paper/search", params=params)).json()
-
-    return search
+    client = AsyncSemanticScholar(api_url=url, retry=False)
+    fields = ["title", "year", "abstract", "authors", "venue", "citationCount", "publicationDate"]
+    return lambda query: client.search_paper(query, fields=fields, limit=PAPERS)
 
 
 async def _typical(ask: Ask, words: Sequence[str]) -> float:

@@ -1,16 +1,20 @@
 """Semantic Scholar's look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
 
 import datetime as dt
+import inspect
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
+from semanticscholar import AsyncSemanticScholar
+from semanticscholar.ApiRequester import ApiRequester
+from semanticscholar.PaginatedResults import PaginatedResults
 
 from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper, Window
-from manyheads.literature.semantic_scholar import SemanticScholar
+from manyheads.literature.semantic_scholar import SemanticScholar, _Requester
 from manyheads.literature.source import ALL, Operation, Request
 from support.scholar import Record, Scholar, Trouble, record
 from support.services import ask, paper_of
@@ -335,6 +339,15 @@ async def test_a_broken_list_of_matches_is_not_nothing_found(
     with pytest.raises(LiteratureError, match="cannot be read"):
         await ask(source, "search", "fruit")
     assert len(scholar.requests) == 3
+
+
+def test_the_package_has_the_private_part_that_is_replaced() -> None:
+    client = AsyncSemanticScholar(retry=False)
+    assert type(vars(client)["_requester"]) is ApiRequester
+    own, ours = (inspect.signature(kind.get_data_async) for kind in (ApiRequester, _Requester))
+    assert [*own.parameters] == [*ours.parameters]
+    assert inspect.iscoroutinefunction(ApiRequester.get_data_async)
+    assert "self._requester.get_data_async" in inspect.getsource(PaginatedResults)
 
 
 async def test_a_later_page_may_hold_no_paper(scholar: Scholar, source: SemanticScholar) -> None:

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,9 +19,7 @@ from manyheads.systems.loading import load, validate
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import Needs, System
 
-NAME = "|".join(
-    name.replace("-", "[-_]") for name in registry.BUILT_IN if name not in ("single", "discussion")
-)
+NAME = "|".join(name.replace("-", "[-_]") for name in systems().own if name not in ("single", "discussion"))
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
 """A name by itself, the beginning of a key, a module, a command or a folder; not a word in a sentence."""
 ALLOWED = {
@@ -158,25 +156,43 @@ def test_former_names_are_read() -> None:
     assert (ranked.inputs.target, ranked.settings.improved.indicator) == ("A b.", "beauty")
 
 
-def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
-               EntryPoint("wrong", "manyheads.systems.virsci.system:VIRSCI", "manyheads.systems"),
-               EntryPoint("twin", "one:THING", "manyheads.systems"),
-               EntryPoint("twin", "two:THING", "manyheads.systems")]  # fmt: skip
-
-    def entry_points(group: str) -> list[EntryPoint]:
-        return entries
-
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
+    """The entry points of systems that are installed; a test changes them before it asks for systems."""
+    entries = [*entry_points(group=registry.GROUP)]
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)  # pyright: ignore[reportUnknownLambdaType]
     systems.cache_clear()
-    try:
-        assert [*systems()] == [*BUILT_IN], "what cannot be used is left out"
-        assert system_of("virsci") is VIRSCI
-        for name in ("gone", "wrong", "twin"):
-            with pytest.raises(ConfigError, match=rf"{name}'"):
-                system_of(name)
-    finally:
-        systems.cache_clear()
+    yield entries
+    systems.cache_clear()
+
+
+def test_a_system_of_another_package(brought: list[EntryPoint], caplog: pytest.LogCaptureFixture) -> None:
+    strangers = {"gone": "no.such:THING", "wrong": "manyheads.systems.virsci.system:VIRSCI", "virsci": "one:THING",
+                 "idea-novelty": "one:THING"}  # fmt: skip
+    brought[:0] = [EntryPoint(name, value, registry.GROUP) for name, value in strangers.items()]
+    brought += [EntryPoint("twin", f"{each}:THING", registry.GROUP) for each in ("one", "two")]
+    assert [*systems()] == [*systems().own], "what cannot be used is left out"
+    assert system_of("virsci") is VIRSCI
+    assert system_of("idea-novelty").judge
+    for name in ("gone", "wrong", "twin"):
+        with pytest.raises(ConfigError, match=rf"{name}'"):
+            system_of(name)
+    assert all(f"{name!r}" in caplog.text for name in strangers)
+    assert caplog.text.count("a name of manyheads itself") == 2
+
+
+def test_the_judges_of_this_wheel_come_by_its_entry_points(
+    brought: list[EntryPoint], caplog: pytest.LogCaptureFixture
+) -> None:
+    judges = {entry.name for entry in brought if entry.value.startswith("manyheads.judges.")}
+    assert len(judges) == 5
+    assert systems().own == (*BUILT_IN, *sorted(judges))
+    assert not caplog.text
+    brought.clear()
+    systems.cache_clear()
+    with pytest.raises(ConfigError, match="idea-novelty"):
+        system_of("idea-novelty")
+    assert "install" in caplog.text, "the installed package is older than its code"
 
 
 def test_messages_fill_inputs() -> None:

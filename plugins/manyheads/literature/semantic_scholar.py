@@ -1,11 +1,11 @@
-"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph)."""
+"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph), through the semanticscholar package."""
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from urllib.parse import parse_qsl, quote
 
 from pydantic import BaseModel, model_validator
 
@@ -23,6 +23,10 @@ from manyheads.literature.source import (
     parse,
     read_json,
 )
+
+if TYPE_CHECKING:
+    from semanticscholar import AsyncSemanticScholar
+    from semanticscholar.PaginatedResults import PaginatedResults
 
 ADDRESS = "https://api.semanticscholar.org"
 WITH_KEY = Pace(1.0)
@@ -97,6 +101,7 @@ class _RecordsPage(BaseModel):
     """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
+    offset: int = 0
     next: int | None = None
     data: list[Any] | None = None
     error: Any = None
@@ -131,49 +136,41 @@ class SemanticScholar(HttpService):
     async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
-        words = " ".join(_HYPHENS.sub(" ", request.query).split()).encode(errors="replace").decode()
+        words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words or _is_empty(request):
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
         last = window.before - dt.timedelta(days=1) if window.before else ""
-        dates = {} if window == ANY_TIME else {"publicationDateOrYear": f"{window.after or ''}:{last}"}
-        return await self._listed("search", {"query": words, **dates}, "search", size, _SEARCH_MOST, request)
+        client, answers = self._package("search", request)
+        first = client.search_paper(
+            quote(words, safe="", errors="replace"),
+            fields=_names(request),
+            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
+            limit=size,
+        )
+        first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
+        return await _pages(first, answers, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-
-        def read(body: bytes) -> list[Paper]:
-            return papers_of([read_json(body)], _fields, request)
-
-        what, params = f"paper {request.query}", {"fields": _names(request)}
-        try:
-            return await self.get(self._url(path), params, read, what, until=request.until)
-        except LiteratureError as error:
-            if not _means_none(error, later=False):
-                raise
-            return []
+        client, answers = self._package(f"paper {request.query}", request)
+        await client.get_paper(path, _names(request))
+        return answers.papers
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
-
-        def read(body: bytes) -> list[Paper]:
-            if not isinstance(records := read_json(body), list):
-                raise GarbledError("not a list of papers")
-            return papers_of([*filter(None, cast("list[Any]", records))], _fields, request)
-
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        what, params = f"{len(names)} papers", {"fields": _names(request)}
+        client, answers = self._package(f"{len(names)} papers", request)
+        # the package's own method warns of each paper that is not there
+        url, fields = (
+            f"{client.api_url}{client.BASE_PATH_GRAPH}/paper/batch",
+            f"fields={','.join(_names(request))}",
+        )
         for start in range(0, len(names), _BATCH_MOST):
-            ids = {"ids": names[start : start + _BATCH_MOST]}
-            try:
-                papers += await self.get(
-                    self._url("batch"), params, read, what, until=request.until, body=ids
-                )
-            except LiteratureError as error:
-                if not _means_none(error, later=False):
-                    raise
+            await answers.get_data_async(url, fields, {}, {"ids": names[start : start + _BATCH_MOST]})
+            papers += answers.papers
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
@@ -181,41 +178,75 @@ class SemanticScholar(HttpService):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        what = f"references of {request.query}"
-        return await self._listed(f"{path}/references", {}, what, size, _LINKS_MOST, request)
+        client, answers = self._package(f"references of {request.query}", request)
+        first = client.get_paper_references(path, _names(request), size)
+        return await _pages(first, answers, size, _LINKS_MOST)
 
-    def _url(self, path: str) -> str:
-        return f"{self.address.rstrip('/')}/graph/v1/paper/{path}"
+    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
+        """The package's client for one look-up, with our requester in place of its own, which is a private part: the package
+        offers no other way to send its requests."""
+        from semanticscholar import AsyncSemanticScholar
 
-    async def _listed(
-        self, path: str, query: Mapping[str, str], what: str, size: int, most: int, request: Request
-    ) -> list[Paper]:
-        """The papers of a list, over several pages of `size`."""
+        client, ours = (
+            AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False),
+            _Requester(self, what, request),
+        )
+        vars(client)["_requester"] = ours
+        return client, ours
 
-        async def page(start: int) -> tuple[list[Paper], int | None]:
-            def read(body: bytes) -> tuple[list[Paper], int | None]:
-                answer = parse(_RecordsPage, body)
-                if answer.data is None:
-                    raise WithheldError(
-                        f"{self.name}: {what}: withheld by the publisher",
-                        source=self.name,
-                        hint="add another source to literature.cascade",
-                    )
-                total = None if start else answer.total or len(answer.data)
-                return papers_of(answer.data, _fields, request, total, answer.error), answer.next
 
-            params = {**query, "fields": _names(request), "offset": start, "limit": size}
-            try:
-                papers, following = await self.get(self._url(path), params, read, what, until=request.until)
-            except LiteratureError as error:
-                if not _means_none(error, later=start > 0):
-                    raise
-                return [], None
-            # a short page is the last, whatever `next` says: the next request would be refused
-            end = start + size
-            return papers, end if following == end and end + size <= most else None
+class _Requester:
+    """Sends the requests of the package's client. Its own opens a connection per request, ignores Retry-After, sends no key for
+    references, and gives `{}` for unknown statuses: a service that is down would look like one without results. With this one
+    an answer is validated, or an error; the package words the requests and turns the pages.
+    """
 
-        return await self.paged(page, 0, request)
+    def __init__(self, service: SemanticScholar, what: str, request: Request) -> None:
+        self._service, self._what, self.request = service, what, request
+        self.papers: list[Paper] = []
+        """Of the last answer."""
+
+    async def get_data_async(
+        self, url: str, parameters: str, headers: object, payload: object = None
+    ) -> dict[str, Any]:
+        """What the package needs of an answer: where the next page begins. The headers are the service's own."""
+        params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+        later, paging = params.get("offset", "0") != "0", dict[str, Any]()
+        self.papers = []
+        try:
+            paging = await self._service.get(
+                url,
+                params,
+                lambda body: self._read(body, later),
+                self._what,
+                until=self.request.until,
+                body=payload,
+            )
+        except LiteratureError as error:
+            if not _means_none(error, later=later):
+                raise
+        return {"data": [], **paging}
+
+    def _read(self, body: bytes, later: bool) -> dict[str, Any]:
+        request = self.request
+        if request.operation == "paper":
+            self.papers = papers_of([read_json(body)], _fields, request)
+            return {}
+        if request.operation == "papers":
+            if not isinstance(records := read_json(body), list):
+                raise GarbledError("not a list of papers")
+            self.papers = papers_of([*filter(None, cast("list[Any]", records))], _fields, request)
+            return {}
+        page = parse(_RecordsPage, body)
+        if page.data is None:
+            raise WithheldError(
+                f"{self._service.name}: {self._what}: withheld by the publisher",
+                source=self._service.name,
+                hint="add another source to literature.cascade",
+            )
+        total = None if later else page.total or len(page.data)
+        self.papers = papers_of(page.data, _fields, request, total, page.error)
+        return {"offset": page.offset, "next": page.next}
 
 
 def _means_none(error: LiteratureError, *, later: bool) -> bool:
@@ -232,12 +263,30 @@ def _means_none(error: LiteratureError, *, later: bool) -> bool:
             return False
 
 
-def _names(request: Request) -> str:
+async def _pages(
+    first: Awaitable["PaginatedResults"], answers: _Requester, size: int, most: int
+) -> list[Paper]:
+    """The first distinct papers inside the window, over several pages of `size`."""
+    results, request = await first, answers.request
+    papers, seen = dict[str, Paper](), set[str]()
+    for end in range(size, most + 1, size):
+        before = len(seen)
+        seen.update(paper.id for paper in answers.papers)
+        if answers.papers and len(seen) == before:  # the service ignored where the page begins
+            break
+        for paper in filter(request.window.holds, answers.papers):
+            papers.setdefault(paper.id, paper)
+        # a short page is the last, whatever `next` says: the next request would be refused
+        if len(papers) >= request.limit or results.next != end or end + size > most:
+            break
+        await results.async_next_page()
+    return [*papers.values()][: request.limit]
+
+
+def _names(request: Request) -> list[str]:
     """The fields to request, in a fixed order; with the date if a window must be checked."""
     parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
-    return ",".join(
-        ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
-    )
+    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
 
 
 def _path(paper_id: str) -> str | None:

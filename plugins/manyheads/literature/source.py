@@ -32,7 +32,7 @@ from manyheads.base.http import (
 from manyheads.base.papers import ANY_TIME, Paper, Window
 from manyheads.base.text import plain_text
 from manyheads.config import SourceName
-from manyheads.models.answers import body_of, refusal_of, scrubbed
+from manyheads.models.answers import MOST_BYTES, body_of, refusal_of, scrubbed
 
 if TYPE_CHECKING:
     import ssl
@@ -173,6 +173,7 @@ class HttpService(Source):
         *,
         until: float,
         body: object = None,
+        most: int = MOST_BYTES,
     ) -> T:
         """One request; see `call`.
 
@@ -181,6 +182,7 @@ class HttpService(Source):
             params: added to its query, not yet escaped.
             read: parses the answer's body; raises `GarbledError` or `RefusedError` if it is invalid.
             body: posted as JSON, if any.
+            most: maximum bytes of the answer.
         """
         import httpx
 
@@ -195,7 +197,7 @@ class HttpService(Source):
                     status = response.status_code
                     try:
                         if response.next_request is None and response.is_success:
-                            return read(await body_of(response))
+                            return read(await body_of(response, most))
                         if response.next_request is None:
                             text = " ".join((await refusal_of(response)).split())
                             said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way

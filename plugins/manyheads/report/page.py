@@ -21,7 +21,8 @@ from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.lookup import LEDGER, SearchLedger
-from manyheads.report.record import Record, bibtex, count, links_of
+from manyheads.report.record import Record, count
+from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
     REPORT,

@@ -1,4 +1,7 @@
-"""The systems by name, built in or from other packages; each run's config is read by its system's model."""
+"""The systems by name; each run's config is read by its system's model.
+
+Those of this room stand in `BUILT_IN`. All others come by entry points: the judges in this wheel, and what other packages bring.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +14,9 @@ from manyheads.config import RunConfig
 from manyheads.team import system
 from manyheads.team.system import System
 
-GROUP = "manyheads.systems"  # entry points of systems in other packages
+GROUP = "manyheads.systems"  # entry points of systems
 DEFAULT = "virsci"  # the system of a config that names none
+OURS = "manyheads"
 BUILT_IN = {
     "virsci": "manyheads.systems.virsci.system:VIRSCI",
     "self-reflection": "manyheads.systems.baselines.desk:SELF_REFLECTION",
@@ -23,11 +27,6 @@ BUILT_IN = {
     "ranking": "manyheads.systems.ranking.judging:RANKING",
     "scipip": "manyheads.systems.scipip.proposal:SCIPIP",
     "mamorx": "manyheads.systems.mamorx.system:MAMORX",
-    "idea-comparison": "manyheads.judges.comparison:IDEA_COMPARISON",
-    "idea-novelty": "manyheads.judges.novelty:IDEA_NOVELTY",
-    "idea-match": "manyheads.judges.match:IDEA_MATCH",
-    "retrieval-recall": "manyheads.judges.retrieval_recall.recall:RETRIEVAL_RECALL",
-    "planted-error": "manyheads.judges.planted_error.judging:PLANTED_ERROR",
 }
 
 
@@ -43,10 +42,18 @@ class _Registry(Mapping[str, System]):
     def __init__(self) -> None:
         self._systems, self._broken = dict[str, System](), dict[str, ConfigError]()
         self._brought: dict[str, list[EntryPoint]] = {}
-        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-            if entry.name in BUILT_IN:
+        entries = entry_points(group=GROUP)
+        self.own = (*BUILT_IN, *sorted(entry.name for entry in entries if _package(entry) == OURS))
+        """The systems of this package: those of this room, then those that its own entry points name."""
+        if len(self.own) == len(BUILT_IN):
+            _warn(
+                "manyheads was installed before its code was changed: its judges are missing",
+                "install it again",
+            )
+        for entry in sorted(entries, key=lambda entry: (entry.name not in self.own, entry.name)):
+            if entry.name in self.own and _package(entry) != OURS:
                 _warn(
-                    f"{_package(entry)} has a system {entry.name!r}, a name of manyheads itself",
+                    f"{_package(entry)} has a system {entry.name!r}, a name of manyheads itself; it is left out",
                     f"pip uninstall {_package(entry)}",
                 )
             else:
@@ -74,7 +81,7 @@ class _Registry(Mapping[str, System]):
                     self[name]
                 except ConfigError as error:
                     self._broken[name] = error
-                    _warn(error.message, error.hint)
+                    _warn(f"{error.message}; it is left out", error.hint)
                 else:
                     yield name
 
@@ -83,8 +90,8 @@ class _Registry(Mapping[str, System]):
 
 
 @cache
-def systems() -> Mapping[str, System]:
-    """Every system by name: the built-in ones, then those of other packages; see `_Registry`."""
+def systems() -> _Registry:
+    """Every system by name: those of this package, then those of other packages; see `_Registry`."""
     return _Registry()
 
 
@@ -134,7 +141,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
 
 def _warn(problem: str, hint: str | None) -> None:
     """A line on stderr unless logging is set up."""
-    log.warning("warning: %s", " ".join(f"{problem}; it is left out (next: {hint})".split()))
+    log.warning("warning: %s", " ".join(f"{problem} (next: {hint})".split()))
 
 
 def _package(entry: EntryPoint) -> str:

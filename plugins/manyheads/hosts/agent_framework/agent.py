@@ -205,27 +205,34 @@ def role_agent(
     )
     agent.play(part)
     agent.chat = AgentSession()
+    others = {
+        "model": ready, "context_providers": context_providers, "middleware": middleware,
+        "compaction_strategy": compaction_strategy,
+    }  # fmt: skip
+    agent.file = _file_of(role, spec, None if ready else config, others)
+    return agent
+
+
+def _file_of(role: str, spec: RoleSpec, model: ModelConfig | None, others: Mapping[str, Any]) -> RoleFile:
+    """What a file says of an agent, and the names of what it lacks: what no JSON can hold, of the role's settings and of `others`."""
     variables = dict(spec.variables)
     if spec.scientist and spec.corpus_name:
         variables["scientist"] = spec.scientist
     values = {name: value for name, value in variables.items() if _as_json(value)}
-    others: dict[str, Any] = {
-        "model": ready, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus,
-        "knowledge": spec.knowledge, "context_providers": context_providers, "middleware": middleware,
-        "compaction_strategy": compaction_strategy,
+    lacking = {
+        **others, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus, "knowledge": spec.knowledge,
         **{name: value for name, value in variables.items() if name not in values},
     }  # fmt: skip
-    agent.file = RoleFile(
+    return RoleFile(
         role=role,
         name=spec.name,
-        model=None if ready else config,
+        model=model,
         library=spec.library.config if spec.library else None,
         corpus=spec.corpus_name,
         paths=tuple(map(str, spec.paths)),
         variables=values,
-        needs=tuple(name for name, value in others.items() if value is not None and value != ()),
+        needs=tuple(name for name, value in lacking.items() if value is not None and value != ()),
     )
-    return agent
 
 
 async def _answer(agent: Agent[Any], question: str) -> str:

@@ -17,12 +17,12 @@ from manyheads.base.errors import ModelError
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import together
 from manyheads.core.results import Figure, Part
-from manyheads.core.texts import Subject, read_subject
+from manyheads.core.texts import Subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
 from manyheads.report.record import count
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
-from manyheads.systems.ideas import PathInFull
+from manyheads.systems.ideas import PathInFull, read_paper_or_text
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Reviews, System
 
@@ -245,7 +245,7 @@ CONFERENCE_REVIEW = System(
     table=lambda result: result.reviews,
     needs=lambda config: NEEDS,
     check=check,
-    read=lambda config: read_subject(Path(config.inputs.subject)),
+    read=lambda config: read_paper_or_text(Path(config.inputs.subject)),
     reviews=Reviews(
         "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
     ),

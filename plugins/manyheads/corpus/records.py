@@ -295,7 +295,7 @@ def made_id(paper: RawPaper) -> str:
     title = " ".join(paper.title.casefold().split())
     words = re.findall(r"\w+", title)[:WORDS_OF_ID]
     digest = hashlib.blake2b("\n".join((title, *paper.byline)).encode(), digest_size=3)
-    return "-".join((*words, str(paper.year), digest.hexdigest()))
+    return "-".join((*words, str(paper.year or "undated"), digest.hexdigest()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Completion(Reader):
         wanted: Callable[[RawPaper], bool] = lambda paper: True,
         cache: Callable[[], LookupCache] = LookupCache,
     ) -> None:
-        self.name, self.path, self._reader, self._ledger = reader.name, reader.path, reader, ledger
+        self.name, self._reader, self._ledger = reader.name, reader, ledger
         self._wanted, self._open_cache, self._endpoints = wanted, cache, literature.endpoints
         cascade = literature.cascade if "cascade" in literature.model_fields_set else DEFAULT
         names: list[SourceName] = [name for name in cascade if name != "local"]

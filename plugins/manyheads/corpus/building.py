@@ -287,6 +287,7 @@ def build_corpus(
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
+            completed={field: dict(counts) for field, counts in reader.completed.items()},
             options=options,
             past_years=(min(spool.years["past"]), max(spool.years["past"])),
             contemporary_years=(min(later), max(later)) if (later := spool.years["contemporary"]) else None,
@@ -360,7 +361,7 @@ def _read(
     """Read and select; if the source is unusable, only the file of rejects remains."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            papers = report_each(reader.papers(rejects), "reading papers", tell)
+            papers = report_each(reader.papers(rejects), reader.step, tell)
             return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()

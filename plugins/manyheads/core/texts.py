@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import parse_json
+from manyheads.base.text import count
 from manyheads.core.results import Part, read_result
 
 LARGEST = 4_000_000
@@ -21,10 +22,8 @@ LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
 """A line of a file with several texts: `FILE.jsonl:LINE`."""
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
-
-def count(things: int, word: str) -> str:
-    """`1 vote`, `20 votes`."""
-    return f"{things:,} {word}{'' if things == 1 else 's'}"
+PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
+"""A path, kept in full wherever the run is resumed."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 
 DELIMITERS = (",", ";", "\t")
 """Delimiters of CSV files, by the country that a spreadsheet is set to."""

@@ -11,12 +11,13 @@ from pydantic import AfterValidator
 
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
-from manyheads.base.files import expanded, opened
+from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG
+from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
-from manyheads.core.texts import Given, Subject, count, path_of, read_subject, text_of
+from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
@@ -31,8 +32,6 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
-PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
-"""A path, kept in full wherever the run is resumed."""
 NAMED = 5  # entries without an abstract in a warning
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"

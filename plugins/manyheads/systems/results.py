@@ -13,7 +13,7 @@ from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, SubjectError, UserError
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import CONFIG, writing
-from manyheads.base.text import csv_text, plain, printable
+from manyheads.base.text import count, csv_text, plain, printable
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,
@@ -29,7 +29,7 @@ from manyheads.core.results import (
 )
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
-from manyheads.report.record import bibtex, count, links_of, section
+from manyheads.report.record import bibtex, links_of, section
 from manyheads.report.top import RelatedRun, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System

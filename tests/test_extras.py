@@ -48,7 +48,7 @@ def test_each_module_is_installed_by_its_extra_and_by_no_install_without() -> No
         parts = [extra, *(each.split("[")[1][:-1] for each in extras[extra] if each.startswith("manyheads["))]
         installed = " ".join(line.lower() for part in parts for line in extras[part])
         for module in modules:
-            assert any(dist.lower() in installed for dist in names[module]), (extra, module)
+            assert any(dist.lower().replace("_", "-") in installed for dist in names[module]), (extra, module)
             assert not any(line.lower().startswith(names[module][0].lower()) for line in always)
     assert all(extra in " ".join(extras["all"]) for extra in ("corpus", "papers", "plots", "parquet"))
 

@@ -131,7 +131,8 @@ def test_sheets_come_back_as_answers_that_count_once(tmp_path: Path) -> None:
         assert {by_title[item]: by_rater for item, by_rater in found.of("novelty").items()} == {
             "Idea 0": {"R1": 8, "R2": 4}, "Idea 1": {"R1": 8}, "Idea 2": {"R1": 8, "R2": 4},
         }  # fmt: skip
-        assert (found.scale, found.main) == ((1, 10), "novelty")
+        assert (found.scales["novelty"], found.main) == ((1, 10), "novelty")
+        assert found.groups.keys() >= found.scores.keys()
         rater = next(each for each in made.raters() if each.name == "R2")
         assert made.progress(rater).answered == 2
         again = read_ratings([export(made, "csv", tmp_path / "ratings.csv")])

@@ -14,9 +14,11 @@ from urllib.parse import parse_qsl, unquote
 from attack.drive import SECRET, Driver, sets
 from attack.figures import Figure
 from support.arxiv import ArxivServer, entry
+from support.crossref import CrossrefServer, crossref_work
 from support.http import Connection, Incoming, Server
 from support.http import RawAnswer as Answer
 from support.openalex import OpenAlexServer, work
+from support.pubmed import PubMedServer, article
 from support.scholar import Asked, RefusedError, Scholar, record
 
 MOST = 160
@@ -31,6 +33,8 @@ SHAPES: dict[str, Scholar] = {
         [work(n, title, publication_year=2011, publication_date="2011-03-04") for n, title in enumerate(TITLES, 1)],
         key=SECRET,
     ),
+    "crossref": CrossrefServer([crossref_work(f"10.1000/{n}", title, 2011, 3, 4) for n, title in enumerate(TITLES)]),
+    "pubmed": PubMedServer([article(n, title) for n, title in enumerate(TITLES, 1)], key=SECRET),
     "arxiv": ArxivServer([entry(f"1103.0000{n}", title, "2011-03-04") for n, title in enumerate(TITLES, 1)]),
 }  # fmt: skip
 ELSEWHERE = "http://localhost"
@@ -129,10 +133,18 @@ UNTITLED = (
     "junk-6", "without-title", *(f"{key}-{n}" for key in ("title", "paperId") for n in (0, 5, 9, 12, 14)), *(f"title-{n}" for n in (6, 7, 8, 15)),
 )  # fmt: skip
 """What services give of works that are not papers, which nobody misses; and those of another title."""
-FEEDS: dict[str, tuple[str, str]] = {
+FEEDS: dict[str, dict[str, tuple[str, str]]] = {
+  "pubmed": {
+    "no title": ("<ArticleTitle>Owls that plan</ArticleTitle>", ""), "no number": ('<PMID Version="1">1</PMID>', ""),
+    "other number": ('<PMID Version="1">1</PMID>', "<PMID>javascript:alert(1)</PMID>"), "wrong date": ("<Day>04</Day>", "<Day>44</Day>"),
+    "huge date": ("<Year>2011</Year><Month>03", "<Year>" + "9" * 6000 + "</Year><Month>03"), "no words": ("Owls that plan", " "),
+    "nested": ("Owls that plan", "<i>" * 100 + "Owls that plan" + "</i>" * 100),
+  },
+  "arxiv": {
     "no title": ("<title>Owls that plan</title>", ""), "no number": ("<id>http://arxiv.org/abs/1103.00001v2</id>", ""),
     "other number": ("http://arxiv.org/abs/1103.00001v2", "javascript:alert(1)"), "no date": ("<published>2011-03-04T03:04:05Z</published>", ""),
     "wrong date": ("2011-03-04T03:04:05Z", "2011-13-04"), "huge date": ("2011-03-04T03:04:05Z", "9" * 6000), "no words": ("Owls that plan", " "),
+  },
 }  # fmt: skip
 
 
@@ -146,8 +158,14 @@ def spoilt(service: str) -> dict[str, Behaviour]:
     def with_record(change: Callable[[dict[str, Any]], Any]) -> Behaviour:
         def behave(good: bytes, request: Incoming) -> Answer:
             page = json.loads(good)
-            records = page["results" if service == "openalex" else "data"]
-            records[:] = [change(one) if one.get("title") == TITLES[0] else one for one in records]
+            records = (
+                page["message"]["items"]
+                if service == "crossref"
+                else page["results" if service == "openalex" else "data"]
+            )
+            records[:] = [
+                change(one) if TITLES[0] in (one["title"], *one["title"]) else one for one in records
+            ]
             return Answer(json.dumps(page).encode())
 
         return behave
@@ -155,8 +173,11 @@ def spoilt(service: str) -> dict[str, Behaviour]:
     def with_text(old: str, new: str) -> Behaviour:
         return lambda good, request: Answer(good.replace(old.encode(), new.encode(), 1))
 
-    if service == "arxiv":
-        return {f"{service}:{name.replace(' ', '-')}": with_text(*change) for name, change in FEEDS.items()}
+    if service in FEEDS:
+        return {
+            f"{service}:{name.replace(' ', '-')}": with_text(*change)
+            for name, change in FEEDS[service].items()
+        }
     keys = [key for key in SHAPES[service].papers[0] if key not in ("referenced_works", "related_works")]
     changes = {
         f"{service}:{key}-{n}": with_record(lambda one, key=key, value=value: {**one, key: value})
@@ -171,7 +192,7 @@ def spoilt(service: str) -> dict[str, Behaviour]:
 
 
 class Services(Server):
-    """The three services on one port: `/BEHAVIOUR/…`; `strangers` are requests with our key to another host."""
+    """The services on one port: `/BEHAVIOUR/…`; `strangers` are requests with our key to another host."""
 
     def __init__(self) -> None:
         self.behaviours = {**DEAD, **ALIVE}
@@ -180,7 +201,7 @@ class Services(Server):
         self.strangers: list[str] = []
 
     async def handle(self, connection: Connection, incoming: Incoming) -> None:
-        if "127.0.0.1" not in incoming.headers["host"] and SECRET in str(incoming.headers):
+        if "127.0.0.1" not in incoming.headers["host"] and SECRET in f"{incoming.headers} {incoming.query}":
             self.strangers.append(incoming.path)
         _, behaviour, path = incoming.path.split("/", 2)
         if behaviour == "drop":
@@ -192,8 +213,9 @@ class Services(Server):
 
 
 def _good(path: str, request: Incoming) -> bytes:
-    service = {"/api": "arxiv", "/wor": "openalex"}.get(path[:4], "semantic_scholar")
     params = dict(parse_qsl(request.query, keep_blank_values=True))
+    works = "crossref" if "rows" in params else "openalex"
+    service = {"/api": "arxiv", "/wor": works, "/ent": "pubmed"}.get(path[:4], "semantic_scholar")
     headers = {} if "localhost" in request.headers["host"] else request.headers
     try:
         return SHAPES[service].body(Asked(unquote(path), path, params, headers, time.monotonic())).encode()
@@ -204,7 +226,7 @@ def _good(path: str, request: Incoming) -> bytes:
 def services(folder: Path) -> Figure:
     """Each service misbehaves in each way, and is searched by the command line."""
     figure = Figure("literature services that misbehave: search")
-    env = {"OPENALEX_API_KEY": SECRET, "SEMANTIC_SCHOLAR_API_KEY": SECRET, "MANYHEADS_CACHE": str(folder / "cache")}  # fmt: skip
+    env = {"OPENALEX_API_KEY": SECRET, "SEMANTIC_SCHOLAR_API_KEY": SECRET, "NCBI_API_KEY": SECRET, "MANYHEADS_CACHE": str(folder / "cache")}  # fmt: skip
     most = 0.0
     with Services() as servers, Driver(30, env) as command:
         for service in SHAPES:

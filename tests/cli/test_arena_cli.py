@@ -195,7 +195,7 @@ def rated(tmp_path: Path) -> Path:
 def test_raters_on_sheets_agree_with_each_other_and_with_a_measure(rated: Path) -> None:
     assert "0 answers added" in run("import", "a", "sheet-1.csv", cwd=rated)
     data = json.loads(run("agreement", "a", "--scores", "measures.jsonl", "--json", cwd=rated))
-    assert (data["texts"], data["raters"], data["scale"]) == (6, 2, [1, 10])
+    assert (data["texts"], data["raters"], data["criteria"]["novelty"]["scale"]) == (6, 2, [1, 10])
     # Six units (n + 1, n + 2). Observed 12 × 1 / 12 = 1; expected twice the variance of 1, 2, 2, 3, 3 … 6, 6, 7.
     assert data["criteria"]["novelty"]["alpha"] == pytest.approx(1 - 1 / (2 * 3.4545454545))
     assert data["calibration"]["scores"]["figures"]["pearson"]["estimate"] == pytest.approx(1)

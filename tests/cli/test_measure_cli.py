@@ -13,6 +13,7 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.measures.scores import Score, mean_score
+from manyheads.report.top import read_measure
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
 from support.records import read_lines
@@ -110,9 +111,48 @@ def test_missing_measures_are_told_and_not_averaged_over(here: Path) -> None:
     lacking = [one for one in kept if one.ci is None]
     assert 0 < len(lacking) < 16
     assert mean_score(kept, "on") == f"{len(lacking)} of 16 texts have none"
-    assert done.stderr.count("no CI: the mean citation count") == len(lacking)
+    [told] = [line for line in done.stderr.splitlines() if "no CI, ON" in line]
+    assert f"{len(lacking)} of 16 texts: no CI, ON: the mean citation count" in told
+    assert f"{16 - len(lacking)} of 16" in done.stdout
     [mean] = [line for line in done.stdout.splitlines() if "mean of 16" in line]
     assert [cell.strip() for cell in mean.split("│")][4:6] == ["–", "–"]
+
+
+def test_gaps_are_counted_in_the_table_one_warning_and_the_report(here: Path) -> None:
+    records = papers(80)
+    for record in records[7::16]:  # five of the ten of 2017, and of 2015 one
+        record["citations"] = None
+    records[5]["citations"] = None
+    build_corpus(
+        write_corpus(here / "gaps.jsonl", records), here / "gaps", BuildOptions(bound=2014), LexicalEmbedder()
+    ).close()
+    Path("all.jsonl").write_text(
+        "".join(json.dumps({"abstract": one["abstract"]}) + "\n" for one in papers(80))
+    )
+    done = measure("all.jsonl", "--corpus", "gaps", "--out", "measures.jsonl")
+    kept = read_lines(Path("measures.jsonl"), Score)
+    partial = [one for one in kept if one.known["neighbours"] == (4, 5)]
+    lost = [one for one in kept if one.ci is None]
+    assert partial
+    assert lost
+    assert all(one.ci is not None for one in partial)
+    assert all(one.known["neighbours"][0] < 4 for one in lost)
+    assert done.stdout.count("4 of 5") == len(partial)
+    assert f"{80 - len(lost)} of 80" in done.stdout
+    kinds = ("no CI, ON: the citation counts of", "CI and ON are over known citation counts: ")
+    assert [done.stderr.count(kind) for kind in kinds] == [1, 1]
+    assert f"{len([one for one in kept if one.gap])} of 80 texts: {kinds[1]}" in done.stderr
+
+    run = run_folder(
+        here / "run",
+        "gaps",
+        {"title": "T", "text": papers(80)[kept.index(partial[0])]["abstract"]},
+    )
+    (run / "config.yaml").write_text("system: virsci\ncorpus: gaps\nembedding: lexical\n")
+    assert measure(run).exit_code == 0
+    told = read_measure(run)
+    assert told
+    assert told.note.startswith("Citation counts are known of 4 of 5 neighbours")
 
 
 def test_bad_input_is_named(here: Path, corpus: Path) -> None:

@@ -66,10 +66,9 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         ("{broken", "json", "not valid JSON: key must be a string at line 1 column 2"),
         ("[1, 2]", "json", "not an object"),
         (b'{"id": "caf\xe9"}', "encoding", ""),
-        (paper(id=...), "id", "missing"),
         (paper(id=1.5), "id", "not a text"),
         (paper(title=" "), "title", "empty"),
-        (paper(abstract=...), "abstract", "missing"),
+        (paper(abstract={"Water": [0]}), "abstract", "not a text"),
         (paper(authors="Ansel Okafor"), "authors", "not a list"),
         (paper(authors=["Ansel Okafor", " "]), "authors.1", "empty"),
         (paper(year="2010"), "year", "not a whole number"),
@@ -93,6 +92,16 @@ def test_a_broken_line_is_named_by_line_and_field(
     assert reason in (rejects.first[0].reason, "")
     for words in ("Value error", "Input should", "nput", "Field required"):
         assert words not in str(rejects.first[0])
+
+
+def test_what_a_line_lacks_is_no_reject_and_an_id_is_made(tmp_path: Path) -> None:
+    lacking = [
+        paper(n, id=..., abstract=..., authors=..., title="Über  Grips, 1st part of three") for n in (1, 2)
+    ]
+    found, rejects = read(write_corpus(tmp_path / "papers.jsonl", lacking))
+    assert (found[0].abstract, found[0].byline, rejects.total) == ("", (), 0)
+    assert found[0].id == found[1].id
+    assert found[0].id.startswith("über-grips-1st-part-of-2010-")
 
 
 def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: Path) -> None:

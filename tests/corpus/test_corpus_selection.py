@@ -1,5 +1,7 @@
 """Selecting B_past, B_con and the authors: every filter says what it removed."""
 
+import io
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -37,7 +39,7 @@ def test_paper_filters_apply_to_their_own_period() -> None:
     chosen = selected(records, min_past_citations=10, min_contemporary_citations=5)
     assert [one.id for one in (*chosen.spool.raw("past"), *chosen.spool.raw("contemporary"))] == ["p2", "p5"]
     assert chosen.removed == {
-        "abstract present": 1,
+        "missing abstract": 1,
         "past citations ≥ 10": 1,
         "contemporary citations ≥ 5": 1,
     }
@@ -50,12 +52,27 @@ def test_at_most_so_many_scientists_keeps_those_with_the_most_papers() -> None:
     assert chosen.removed == {"at most 1 scientists": 2}
 
 
-def test_a_repeated_id_is_reported_and_the_first_kept() -> None:
-    rejects = Rejects()
-    records = [paper(1), paper(1, title="Again"), paper(2, year=2015)]
-    chosen = select(numbered(records), BuildOptions(bound=2014), rejects)
-    assert [one.title for one in chosen.spool.raw("past")] == ["Study 1"]
-    assert rejects.summary() == "line 2, id: repeats the id of line 1"
+def test_a_repeated_id_is_a_duplicate_with_the_same_title_and_another_paper_with_another() -> None:
+    rejects = Rejects(log := io.StringIO())
+    again = paper(1, title="STUDY 1.")
+    records = [
+        paper(1, doi="10.1/X"), again, paper(1, title="Another"), paper(1, title="Third"), paper(7, title="Study 1", doi="10.1/x"),
+        paper(8, title="Comment", doi="10.1/x"), paper(2, year=2015), paper(3, abstract=""), paper(4, year=1990),
+    ]  # fmt: skip
+    rejects.file = "icml.json"
+    chosen = select(numbered(records), BuildOptions(bound=2014, start=2000), rejects)
+    assert [(one.id, one.title) for one in chosen.spool.raw("past")] == [
+        ("p1", "Study 1"), ("p1@icml.json", "Another"), ("p1@icml.json:4", "Third"), ("p8", "Comment"),
+    ]  # fmt: skip
+    assert rejects.by_field == {"duplicate": 2}
+    assert str(rejects.first[0]) == "icml.json, line 2, duplicate: the same paper as icml.json, line 1"
+    told = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [one["line"] for one in told if "faults" in one] == [3, 4]
+    assert [(one["id"], one["left_out"]) for one in told if "left_out" in one] == [
+        ("p3", "missing abstract"), ("p4", "year window"),
+    ]  # fmt: skip
+    assert chosen.missing == {"abstract": 1}
+    assert chosen.spool.ambiguous() == dict.fromkeys(("p1", "p1@icml.json", "p1@icml.json:4"), ("", "p1"))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,11 @@ async def test_scientists_are_found_by_profile_but_not_those_excluded(ecosystem:
 
 def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ecosystem) -> None:
     assert sorted(ecosystem.names().values()) == sorted(NAMES)
-    files = [path for path in built.rglob("*") if path.is_file() and path.name != "names.json"]
+    files = [
+        path
+        for path in built.rglob("*")
+        if path.is_file() and path.name not in ("names.json", "bylines.jsonl")
+    ]
     assert len(files) > 5
     for path in files:
         content = path.read_bytes().rstrip(b"\0")
@@ -93,7 +97,9 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
     assert meta.counts.past + meta.counts.contemporary + meta.counts.removed["past citations ≥ 5"] == 121
     assert meta.counts.scientists == len(ecosystem.scientists) == len(NAMES)
     assert meta.past_years == (2010, 2013)
-    assert json.loads((built / "rejects.jsonl").read_text())["line"] == 122
+    told = [json.loads(line) for line in (built / "rejects.jsonl").read_text().splitlines()]
+    assert [one["line"] for one in told if "reason" in one] == [122]
+    assert sum("left_out" in one for one in told) == meta.counts.removed["past citations ≥ 5"]
     for one in ecosystem.scientists:
         assert all(
             ecosystem.scientist(other).collaborators[one.name] == n for other, n in one.collaborators.items()

@@ -118,16 +118,16 @@ def test_a_preset_says_what_a_folder_holds(tmp_path: Path) -> None:
 
 def test_several_sources_are_read_as_one_and_rejects_name_theirs(tmp_path: Path) -> None:
     write_corpus(tmp_path / "one.jsonl", [paper(1), "{cut", paper(2)])
-    (tmp_path / "two.bib").write_text(BIB + "@misc{b, title={T}}\n" + BIB.replace("{a,", "{c,"))
+    (tmp_path / "two.bib").write_text(BIB + "@misc{b, title={T}, author={A B}}\n" + BIB.replace("{a,", "{c,"))
     reader = open_sources([str(tmp_path / "one.jsonl"), str(tmp_path / "two.bib")], SourceOptions())
     assert reader.name == "one.jsonl + two.bib"
     found, rejects = read_papers(reader)
     assert [one.id for one in found] == ["p1", "p2", "a", "c"]
     assert [str(reject).partition(":")[0] for reject in rejects.first] == [
         "one.jsonl, line 2, json",
-        "two.bib, record 2, authors",
+        "two.bib, record 2, year",
     ]
-    assert rejects.by_field == {"json": 1, "authors": 1}
+    assert rejects.by_field == {"json": 1, "year": 1}
 
 
 def test_a_broken_source_is_not_carried_by_a_sound_one(tmp_path: Path) -> None:
@@ -148,22 +148,22 @@ def test_corpora_are_named_by_their_source(source: str, name: str) -> None:
     assert name_of(source) == name
 
 
-@pytest.mark.parametrize("line", ['{"paperTitle": "A", "summary": "B"}', '{"Title": "A", "Abstract": "B", "Year": 2015}'])  # fmt: skip
+@pytest.mark.parametrize("line", ['{"paperTitle": "A", "summary": "B"}', '{"Name": "A", "Abstract": "B", "Year": 2015}'])  # fmt: skip
 def test_lines_with_other_keys_are_a_table_whose_columns_can_be_set(tmp_path: Path, line: str) -> None:
     source = tmp_path / "papers.jsonl"
     source.write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(CorpusError) as error:
         list(open_corpus(source).papers(Rejects()))
-    assert "--columns authors=COLUMN" in str(error.value.hint)
+    assert "--columns " in str(error.value.hint)
 
 
-def test_an_object_around_the_list_of_papers_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_papers_in_an_object_is_read(tmp_path: Path, indent: int | None) -> None:
     source = tmp_path / "papers.json"
-    source.write_text('{"papers": [{"title": "A", "year": 2015}]}', encoding="utf-8")
-    with pytest.raises(CorpusError) as error:
-        list(open_corpus(source).papers(Rejects()))
-    assert "'papers'" in error.value.message
-    assert "jq" in str(error.value.hint)
+    page = {"meta": {"n": 1}, "papers": [{"title": "A", "year": 2015}] * 2, "next": {"papers": []}}
+    source.write_text("\n".join([json.dumps(page, indent=indent)] * 3), encoding="utf-8")
+    found, rejects = read_papers(source)
+    assert ([one.title for one in found], rejects.total) == (["A"] * 6, 0)
 
 
 @pytest.mark.parametrize("text", ["n/a", "NA", "-", "nan", "Unknown", " "])

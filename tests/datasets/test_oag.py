@@ -70,6 +70,7 @@ def test_a_publication_is_read_with_all_its_fields(tmp_path: Path) -> None:
         ({"keywords": None}, "keywords", ()),
         ({"authors": [{"name": "", "id": ""}, {"name": "", "id": "a9"}]}, "keys", ("a9",)),
         ({"authors": []}, "keys", ()),
+        ({"authors": ...}, "keys", ()),
     ],
 )
 def test_what_a_version_lacks_or_writes_otherwise(
@@ -85,7 +86,8 @@ def test_what_a_version_lacks_or_writes_otherwise(
         (row(title=""), "title"),
         (row(year=...), "year"),
         (row(year="soon"), "year"),
-        (row(authors=...), "authors"),
+        (row(authors={"name": {"raw": "Jo"}}), "authors"),
+        (row(title={"en": "Trial"}), "title"),
     ],
 )
 def test_a_broken_line_is_named_by_file_line_and_field(

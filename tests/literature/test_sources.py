@@ -11,11 +11,15 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Window
 from manyheads.literature.arxiv import Arxiv
+from manyheads.literature.crossref import Crossref
 from manyheads.literature.openalex import OpenAlex
+from manyheads.literature.pubmed import PubMed
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import HttpService, Operation
 from support.arxiv import ArxivServer, entry
+from support.crossref import CrossrefServer, crossref_work
 from support.openalex import OpenAlexServer, work
+from support.pubmed import PubMedServer, article
 from support.scholar import Record, Scholar, Trouble, record
 from support.services import ask
 
@@ -29,6 +33,8 @@ class Kind(NamedTuple):
     first: str
     """How its first paper is asked for."""
     operations: tuple[Operation, ...] = ("search", "paper", "references")
+    requests: int = 1
+    """How many a page takes."""
 
 
 def _record(number: int, title: str, day: str) -> Record:
@@ -48,10 +54,21 @@ def _entry(number: int, title: str, day: str) -> Record:
     return entry(f"1101.{number:05}", title, day)
 
 
+def _deposited(number: int, title: str, day: str) -> Record:
+    cites = ["10.1000/2", "10.1000/3"] if number == 1 else []
+    return crossref_work(f"10.1000/{number}", title, *map(int, day.split("-")), cites=cites)
+
+
+def _article(number: int, title: str, day: str) -> Record:
+    return article(number, title, day, cites=[2, 3] if number == 1 else [])
+
+
 KINDS = {
     "semantic_scholar": Kind(SemanticScholar, _scholar, _record, f"{1:040x}"),
     "openalex": Kind(OpenAlex, OpenAlexServer, _work, "W1"),
     "arxiv": Kind(Arxiv, ArxivServer, _entry, "1101.00001", ("search", "paper")),
+    "crossref": Kind(Crossref, CrossrefServer, _deposited, "DOI:10.1000/1"),
+    "pubmed": Kind(PubMed, PubMedServer, _article, "1", requests=2),
 }
 WAYS = [(name, operation) for name, kind in KINDS.items() for operation in kind.operations]
 
@@ -124,17 +141,17 @@ async def test_pages_are_followed_until_there_are_enough(servers: Start, name: s
     server, source = servers(name)
     found = await ask(source, "search", "grain", 150)
     assert [paper.title for paper in found] == [f"Grain {number}" for number in range(1, 151)]
-    assert len(server.requests) == 2
+    assert len(server.requests) == 2 * KINDS[name].requests
     assert len({paper.id for paper in await ask(source, "search", "grain", 500)}) == 230
 
 
 @pytest.mark.parametrize("name", KINDS)
 async def test_pages_that_do_not_move_end_at_once(servers: Start, name: str) -> None:
     server, source = servers(name)
-    body, first = server.body, list[str]()
-    server.body = lambda asked: (first or first.append(body(asked)) or first)[0]  # type: ignore[method-assign]
+    body, first = server.body, dict[str, str]()
+    server.body = lambda asked: first.setdefault(asked.path, body(asked))  # type: ignore[method-assign]
     assert len(await ask(source, "search", "grain", 230)) == 100
-    assert len(server.requests) == 2
+    assert len(server.requests) == 2 * KINDS[name].requests
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -58,8 +58,8 @@ def with_citations(papers: Papers, *citations: int | None) -> Papers:
     ("citations", "normalise", "why"),
     [
         ((None, 2, 9, 1), "none", "the citation counts of 1 of its 2 neighbours are unknown"),
-        ((4, None, 9, 1), "year", "the citation counts of some contemporary papers are unknown"),
-        ((4, 2, 9, None), "database", "the citation counts of some contemporary papers are unknown"),
+        ((4, None, 9, 1), "year", "the citation counts of more than 20% of the contemporary papers"),
+        ((4, 2, 9, None), "database", "the citation counts of more than 20% of the contemporary papers"),
         ((0, 0, 9, 1), "year", "the mean citation count of the contemporary papers for its neighbour of 2015"),
         ((0, 0, 0, 0), "database", "the mean citation count of the contemporary papers"),
     ],
@@ -73,6 +73,28 @@ def test_without_citations_there_is_no_impact_and_the_reason_is_told(
     assert (found.ci, found.on) == (None, None)
     assert found.missing["ci"].startswith(why)
     assert found.missing["on"] == "no CI"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "normalise", "ci", "known"),
+    [
+        # five neighbours at 1 to 5, cited 1 to 5, and five further ones cited 10; all of one year
+        ((3,), "none", (1 + 2 + 4 + 5) / 4, {"neighbours": (4, 5)}),
+        ((3,), "year", 3 / (62 / 9), {"neighbours": (4, 5), "papers": (9, 10)}),
+        ((10,), "database", 3 / (55 / 9), {"neighbours": (5, 5), "papers": (9, 10)}),
+        ((3, 10), "year", 3 / (52 / 8), {"neighbours": (4, 5), "papers": (8, 10)}),
+        ((3, 4), "none", None, {"neighbours": (3, 5)}),
+        ((8, 9, 10), "year", None, {"neighbours": (0, 5), "papers": (7, 10)}),
+    ],
+)
+def test_a_few_unknown_counts_are_left_out_and_counted(
+    unknown: tuple[int, ...], normalise: Normalise, ci: float | None, known: dict[str, tuple[int, int]]
+) -> None:
+    papers = laid_out(*(((n, 0), 2015, n if n < 6 else 10) for n in range(1, 11)))
+    counts = (None if n in unknown else n if n < 6 else 10 for n in range(1, 11))
+    [found] = novelty(TEXT, papers, with_citations(papers, *counts), normalise=normalise)
+    assert found.known == known
+    assert (found.ci, "on" in found.missing) == (ci if ci is None else pytest.approx(ci), ci is None)
 
 
 @pytest.mark.parametrize("normalise", ["none", *NORMALISED])

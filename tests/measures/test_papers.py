@@ -122,13 +122,14 @@ def test_a_text_is_embedded_as_abstracts_are(corpus: Path) -> None:
     assert scores(opened, []) == []
 
 
-def test_unknown_citations_leave_no_impact(corpus: Path) -> None:
+def test_one_unknown_count_leaves_an_impact_over_the_others(corpus: Path) -> None:
     opened = MeasuringCorpus.open(corpus)
     assert read_meta(corpus).counts.without_citations == 1
     found = scores(opened, texts(*(one["abstract"] for one in papers(80))))
-    years = [{paper.year for paper in one.contemporary} for one in found]
-    for one, of in zip(found, years, strict=True):
-        assert (one.ci is None) == (2017 in of)
-        assert ("ci" in one.missing) == (2017 in of)
-    assert any(2017 in of for of in years)
-    assert any(2017 not in of for of in years)
+    for one in found:
+        near = [paper.citations is not None for paper in one.contemporary]
+        assert one.known["neighbours"] == (sum(near), 5)
+        lost = any(paper.year == 2017 for paper in one.contemporary)
+        assert one.known["papers"][1] - one.known["papers"][0] == lost
+        assert one.ci is not None
+    assert {sum(one.known["neighbours"]) for one in found} == {9, 10}

@@ -39,11 +39,14 @@ def test_spreadsheets_of_other_countries(delimiter: str, tmp_path: Path) -> None
 def test_any_criteria_and_scale(tmp_path: Path) -> None:
     path = table(tmp_path, "A,1,80,3,x", "B,1,90,NA,x", "A,2,20,,y", header="who,paper,clear,new,venue\n")
     columns = {"rater": "who", "id": "paper", "clarity": "clear", "fresh": "new"}
-    ratings = read_ratings([path], columns, (0, 100))
-    assert (ratings.criteria, ratings.scale, ratings.unread) == (("clarity", "fresh"), (0, 100), ("venue",))
+    ratings = read_ratings([path], columns, {"": (0, 100), "fresh": (1, 5)})
+    assert (ratings.criteria, ratings.unread) == (("clarity", "fresh"), ("venue",))
+    assert ratings.scales == {"clarity": (0, 100), "fresh": (1, 5)}
     assert (ratings.means("clarity"), ratings.missing) == ({"1": 85, "2": 20}, {"fresh": 2})
     with pytest.raises(RatingError, match=r"r\.csv:2: column clarity: '80' is not a number from 0 to 50"):
-        read_ratings([path], columns, (0, 50))
+        read_ratings([path], columns, {"": (0, 50)})
+    with pytest.raises(RatingError, match="--scale cleer: no criterion"):
+        read_ratings([path], columns, {"cleer": (0, 50)})
 
 
 @pytest.mark.parametrize("cell", ["٣", "high", "1e9", "-"])
@@ -70,7 +73,7 @@ def test_a_rater_rates_a_text_once_and_unknown_raters_are_others(tmp_path: Path)
         ("moles,A,high,no", r"people\.csv:5: column score: 'high' is not a number"),
         ("owls,A,5,yes", "A has already rated owls"),
         ("owls,C,5,no", "owls is accepted in one row and not in another"),
-        ("moles,A,5,perhaps", "accepted is 'perhaps': write yes or no"),
+        ("moles,A,5,perhaps", "accepted is 'perhaps': begin with one of yes, .*reject"),
         ("moles,A,5,", "no decision .* moles"),
         (",A,5,yes", "no text is named"),
     ],

@@ -42,7 +42,7 @@ def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "by", "problem"),
     [
-        ({"id": "a", "hd": None}, "hd", "hd is None, not a number"),
+        ({"hd": 1}, "hd", "no text is named"),
         ({"id": "a", "hd": True}, "hd", "hd is True"),
         ({"id": "a", "hd": "high"}, "hd", "hd is 'high'"),
         ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is not valid JSON"),
@@ -77,8 +77,19 @@ def test_the_surest_sign_decides() -> None:
     assert found.unrated == ("3",)
     with pytest.raises(RatingError, match="T4: several scores: 3, 4"):
         pair({"T4": 1.0}, scores, {"T4": {"source": "/b"}})
-    with pytest.raises(RatingError, match=r"T5: .*no score"):
+    with pytest.raises(RatingError, match=r"no rated text has a score\n.*T5(.|\n)*--columns id=COLUMN"):
         pair({"T5": 1.0}, scores, {})
+    some = pair(
+        {"T5": 1.0, "Bats": 2.0, "T1": 3.0},
+        [
+            *scores,
+            TextScore("5", {"sha256": "x", "source": "/old", "name": "Owls"}, 4),
+            TextScore("6", {"id": "T5"}, float("nan")),
+        ],
+        known,
+    )
+    assert (some.items, some.scores, some.ratings) == (("Bats", "T1"), (4, 2.5), (2, 3))
+    assert (some.unscored, some.repeated) == (("T5",), 1)
 
 
 def test_an_unknown_id_stands_for_itself() -> None:

@@ -139,7 +139,7 @@ async def test_papers_that_nothing_can_be_held_against_are_counted() -> None:
     ("unknown", "normalise", "why"),
     [
         (1, "none", "the citation counts of 1 of its 2 neighbours are unknown"),
-        (4, "database", "the citation counts of some retrieved papers are unknown"),
+        (4, "database", "the citation counts of more than 20% of the retrieved papers"),
         (4, "none", None),
     ],
 )

@@ -33,6 +33,13 @@ def test_diversity_is_the_share_of_those_whose_topics_nobody_shares() -> None:
     assert diversity(team[:2]) == 0
 
 
+def test_a_member_without_topics_is_left_out_of_the_diversity_of_five() -> None:
+    team = [member(0, "a"), member(1, "a"), member(2, "b"), member(3, "c")]
+    assert diversity([*team, member(4)]) == 0.5
+    with pytest.raises(MeasureError, match="Scientist4"):
+        diversity([*team[:3], member(4)])
+
+
 def test_what_cannot_be_told_is_refused() -> None:
     with pytest.raises(MeasureError, match="a team of 1"):
         freshness([member(0, "a")])

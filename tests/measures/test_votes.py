@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.tables import columns_named
-from manyheads.measures.votes import LEADS, PairVote, read_votes, style_of, votes_csv
+from manyheads.measures.votes import LEADS, PairVote, Repeats, read_votes, style_of, votes_csv
 
 
 def table(path: Path, text: str) -> Path:
@@ -24,7 +24,7 @@ PUBLISHED = """question_id,model_a,model_b,winner,judge,turn
 83,gpt-4,alpaca-13b,claude,expert_7,1
 84,gpt-4,gpt-4,model_a,expert_7,1
 84,,gpt-4,model_b,expert_7,1
-81,gpt-4,alpaca-13b,model_b,author_2,1
+81,gpt-4,alpaca-13b,👉  Model B is better,author_2,1
 """
 """As in published human judgements of chatbots (MT-bench), with rows that nobody can use."""
 
@@ -38,10 +38,11 @@ def test_published_votes_are_read_by_their_own_columns(tmp_path: Path) -> None:
         ("gpt-4", "vicuna-13b", "tie", "author_2", "81"),
         ("vicuna-13b", "alpaca-13b", "left", "expert_7", "82"),
         ("vicuna-13b", "gpt-4", "poor", "expert_7", "82"),
+        ("gpt-4", "alpaca-13b", "right", "author_2", "81"),
     ]
-    assert sorted(len(rows) for rows in read.left_out.values()) == [1, 1, 1, 1, 1]
+    assert sorted(len(rows) for rows in read.left_out.values()) == [1, 1, 1, 1]
     notes = "\n".join(read.notes)
-    for row in range(6, 11):
+    for row in range(6, 10):
         assert f"v.csv:{row}" in notes
     assert "claude" in notes
 
@@ -67,7 +68,9 @@ def test_a_column_is_missing_or_has_no_winners(tmp_path: Path) -> None:
         read_votes(table(tmp_path / "x.csv", "left,right,rater\na,b,c\n"))
 
 
-@pytest.mark.parametrize("poor", ["both_poor", "both-poor", "Both Poor", "BOTH_BAD"])
+@pytest.mark.parametrize(
+    "poor", ["both_poor", "both-poor", "Both Poor", "BOTH_BAD", "👎  Both are poor", "Both bad."]
+)
 def test_a_cell_that_names_no_winner_leaves_out_itself_alone(tmp_path: Path, poor: str) -> None:
     path = table(
         tmp_path / "v.csv", f"left,right,q1,q2\na,b,{poor},left\na,b,owl,right\nb,a,owl,\na,b,owl,tie\n"
@@ -76,7 +79,8 @@ def test_a_cell_that_names_no_winner_leaves_out_itself_alone(tmp_path: Path, poo
     assert [dict(vote.answers) for vote in read.votes] == [
         {"q1": "poor", "q2": "left"}, {"q2": "right"}, {"q2": "tie"}
     ]  # fmt: skip
-    cells, row = read.notes
+    cells, row, known = read.notes
+    assert "both bad" in known
     assert cells.startswith("2 cells left out: q1 'owl'")
     assert [f"v.csv:{row}" in cells for row in (2, 3, 4, 5)] == [False, True, False, True]
     assert row.startswith("1 row left out: q1 'owl'")
@@ -91,11 +95,46 @@ def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_second_vote_of_a_rater_counts_once_and_of_unknown_raters_each_time(tmp_path: Path) -> None:
-    known = "left,right,winner,rater,case\na,b,a,R,c\nb,a,b,R,c\n"
-    assert len(read_votes(table(tmp_path / "v.csv", known)).votes) == 1
+@pytest.mark.parametrize(
+    ("cell", "answer"),
+    [
+        ("👉  B is better", "right"), ("👈  A is better", "left"), ("A wins!", "left"), ("response 2", "right"),
+        ("🤝 Tie", "tie"), ("About the same", "tie"), ("Neither is better", "tie"), ("both are equally bad", "poor"),
+        ("Model-X is better", "left"), ("model y", "right"), ("not A", None), ("A is worse", None), ("👉", None),
+    ],
+)  # fmt: skip
+def test_answers_in_words_and_symbols(cell: str, answer: str | None, tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", f"left,right,winner\nModel X,Model Y,left\nModel X,Model Y,{cell}\n")
+    read = read_votes(path)
+    assert [vote.answers["overall"] for vote in read.votes][1:] == ([answer] if answer else [])
+    assert len(read.left_out) == (answer is None)
+
+
+def test_makers_called_as_sides_are_makers_before_sides(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", "left,right,winner\nB,A,A is better\nB,A,left\n")
+    assert [vote.answers["overall"] for vote in read_votes(path).votes] == ["right", "left"]
+
+
+@pytest.mark.parametrize(("repeats", "left"), [("keep", 2), ("first", 1), ("last", 0)])
+def test_repeated_votes_of_a_rater_count_as_told_and_of_unknown_raters_each_time(
+    repeats: Repeats, left: int, tmp_path: Path
+) -> None:
+    known = "left,right,winner,rater,case\na,b,a,R,c\nb,a,a,R,c\na,b,a,R,c\na,b,a,R,d\n"
+    read = read_votes(table(tmp_path / "v.csv", known), repeats=repeats)
+    assert [vote.case for vote in read.votes] == ["c"] * (3 if repeats == "keep" else 1) + ["d"]
+    assert sum(vote.left == "a" for vote in read.votes if vote.case == "c") == max(left, repeats == "last")
+    assert (read.repeated, "2 repeated votes" in read.headline) == (2, True)
     unknown = "left,right,winner\na,b,a\na,b,a\n"
-    assert len(read_votes(table(tmp_path / "w.csv", unknown)).votes) == 2
+    plain = read_votes(table(tmp_path / "w.csv", unknown), repeats=repeats)
+    assert (len(plain.votes), plain.headline) == (2, "")
+
+
+def test_a_column_a_rater(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", "one,other,Ann,Ben\na,b,one,b\na,c,,tie\n".replace("one,b", "a,b"))
+    read = read_votes(path, {"left": "one", "right": "other", "winner": "Ann+Ben"})
+    assert [(vote.rater, vote.answers["overall"]) for vote in read.votes] == [
+        ("Ann", "left"), ("Ben", "right"), ("Ben", "tie"),
+    ]  # fmt: skip
 
 
 def test_a_cell_of_ten_megabytes_is_refused(tmp_path: Path) -> None:

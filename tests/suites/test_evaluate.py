@@ -17,6 +17,7 @@ from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core.results import is_finished
 from manyheads.corpus import minilm
+from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.models.abilities import Abilities, keep
@@ -24,7 +25,9 @@ from manyheads.suites.cells import CellRow, cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
+from support.corpora import built as built_corpus
 from support.llm import LLM
+from support.papers import papers
 from support.records import read_lines
 from support.results import ended
 from support.suites import loader, summary_of, words_of, write_suite
@@ -196,6 +199,23 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     assert row.missing["ideas"].endswith("ideas.length")
     assert states["lacks"] == 3
     assert found.results.lacking == [row]
+
+
+def test_what_is_known_in_part_is_a_mean_that_says_so(tmp_path: Path) -> None:
+    records = [{**one, "citations": None if n == 7 else one["citations"]} for n, one in enumerate(papers(80))]
+    built_corpus(tmp_path / "corpus", records, BuildOptions(bound=2014))
+    how: dict[str, Any] = {
+        "set": {"corpus": str(tmp_path / "corpus"), "embedding": "lexical"},
+        "measuring": {"neighbours": 40},
+    }
+    suite = write_suite(tmp_path, "mine", measures=["hd", "ci"], plot=None, grid={}, repeats=1, **how)
+    found, _ = run(suite, tmp_path / "out")
+    [row] = found.results.rows
+    assert row.partial == {"ci": "citations known of 39 of 40 neighbours and 39 of 40 papers"}
+    assert row.values["ci"] > 0
+    entries = {entry.measure: entry for entry in found.results.entries}
+    assert (entries["hd"].partial, entries["ci"].partial) == (0, 1)
+    assert row.partial["ci"] in found.report.read_text()
 
 
 def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path) -> None:

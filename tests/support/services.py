@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Seq
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from manyheads.base.http import Pace
 from manyheads.base.papers import ANY_TIME, Paper, Window
@@ -20,7 +20,7 @@ from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record
 
 A, B, C, D = ("abcd"[number] * 40 for number in range(4))
-AT_ONCE: dict[SourceName, Pace] = {name: Pace(0) for name in ("semantic_scholar", "openalex", "arxiv")}
+AT_ONCE: dict[SourceName, Pace] = {name: Pace(0) for name in get_args(SourceName)}
 
 
 def down() -> Trouble:

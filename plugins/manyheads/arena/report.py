@@ -252,6 +252,7 @@ class ArenaResult:
         models_and_people: how often each model gives the answer of a person.
         steady: pairs that models saw in both orders, and the share with the same answer.
         notes: rows of tables that were left out.
+        repeated: what became of a rater's repeated votes in a table; empty without any.
     """
 
     people: tuple[Standings, ...]
@@ -259,6 +260,7 @@ class ArenaResult:
     models_and_people: Mapping[str, RaterAgreement]
     steady: tuple[int, float] | None
     notes: tuple[str, ...] = ()
+    repeated: str = ""
 
     @property
     def main(self) -> Standings:
@@ -294,7 +296,11 @@ class ArenaResult:
 
 
 def rate(
-    votes: Sequence[PairVote], questions: Sequence[str], rules: Rules, notes: Sequence[str] = ()
+    votes: Sequence[PairVote],
+    questions: Sequence[str],
+    rules: Rules,
+    notes: Sequence[str] = (),
+    repeated: str = "",
 ) -> ArenaResult:
     """The ratings on these questions, the main one first; only that one is adjusted for style.
 
@@ -314,7 +320,9 @@ def rate(
     if not people and not models:
         standings(votes, main, rules)  # says why
     steady = steadiness([vote for vote in votes if vote.kind == "model"], main)
-    return ArenaResult(people, models, agreement_with_people(votes, main, rules.poor), steady, tuple(notes))
+    return ArenaResult(
+        people, models, agreement_with_people(votes, main, rules.poor), steady, tuple(notes), repeated
+    )
 
 
 def questions_of(votes: Sequence[PairVote], first: str | None = None) -> list[str]:

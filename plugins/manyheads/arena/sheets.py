@@ -18,7 +18,7 @@ from manyheads.base.text import count, csv_text
 from manyheads.measures.ranking import IdeaSet, Rankings
 from manyheads.measures.ratings import RatingTable, identity_of
 from manyheads.measures.tables import TableRow, read_table, refuse
-from manyheads.measures.votes import read_votes, votes_csv
+from manyheads.measures.votes import Repeats, read_votes, votes_csv
 
 Format: TypeAlias = Literal["csv", "json"]
 SHEET = ("rater", "set", "id", "title", "text")
@@ -104,20 +104,24 @@ class Taken:
     notes: tuple[str, ...] = ()
 
 
-def take(arena: Arena, paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> Taken:
+def take(
+    arena: Arena, paths: Sequence[Path], columns: Mapping[str, str] | None = None, repeats: Repeats = "keep"
+) -> Taken:
     """Take votes on pairs from tables of anybody, or answers from sheets, all or none. The same again changes nothing.
 
     Args:
         columns: what the tables call our columns.
+        repeats: which of a rater's repeated votes on the same makers and case count.
 
     Raises:
         RatingError: a table cannot be read, or an answer is not allowed; lists all problems by file and row.
     """
     if arena.kind != "pairs":
         return _take_sheets(arena, paths, columns)
-    read = [read_votes(path, columns) for path in paths]
+    read = [read_votes(path, columns, repeats) for path in paths]
     votes = [vote for table in read for vote in table.votes]
-    return Taken(len(votes), arena.keep(votes), tuple(note for table in read for note in table.notes))
+    notes = [note for table in read for note in (table.headline, *table.notes) if note]
+    return Taken(len(votes), arena.keep(votes), tuple(notes))
 
 
 def _take_sheets(arena: Arena, paths: Sequence[Path], columns: Mapping[str, str] | None) -> Taken:
@@ -255,7 +259,9 @@ def ratings_of(arena: Arena) -> RatingTable:
         )
         for each in texts
     }
-    return RatingTable(arena.form.names, scores, arena.form.scale, texts=known)
+    scales = dict.fromkeys(arena.form.names, (float(arena.form.scale[0]), float(arena.form.scale[1])))
+    makers = {each.id: each.maker for each in texts}
+    return RatingTable(arena.form.names, scores, scales, texts=known, groups=makers)
 
 
 def rankings_of(arena: Arena) -> Rankings:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from manyheads.base.errors import CorpusError
 
-SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv"]
+SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"]
 
 
 def _count(value: object) -> int | None:
@@ -128,6 +128,28 @@ def identify(text: str) -> Identifier:
             return Identifier("arxiv", re.sub(r"v\d+$", "", doi[1][len(ARXIV_DOI) :]))
         return Identifier("doi", doi[1])
     return Identifier("title", " ".join(text.split()))
+
+
+_LINK = re.compile(
+    rf"(?i:arxiv:\s*|(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html|format)/)?({ARXIV_NUMBER.pattern}(?:v\d+)?)"
+    r"(?:\.pdf)?/?(?:[?#].*)?",
+    re.ASCII,
+)
+
+
+def web_address(name: str) -> str | None:
+    """Where a paper named by an arXiv number, a DOI, or a link is on the web; None for any other text.
+
+    Example:
+        >>> web_address("arXiv:2401.12345v2")
+        'https://arxiv.org/pdf/2401.12345v2'
+    """
+    name = name.strip()
+    if arxiv := _LINK.fullmatch(name):
+        return f"https://arxiv.org/pdf/{arxiv[1]}"
+    if (known := identify(name)).kind in ("arxiv", "doi"):
+        return f"https://{'arxiv.org/pdf' if known.kind == 'arxiv' else 'doi.org'}/{known.value}"
+    return name if re.match(r"https?://[^\s/]", name, re.I) and len(name.split()) == 1 else None
 
 
 def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from manyheads.measures.ranking import Rankings
     from manyheads.measures.ratings import RatingTable
     from manyheads.measures.standings import Rules, Standings
-    from manyheads.measures.votes import PairVote
+    from manyheads.measures.votes import VoteTable
 
 app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
 
@@ -158,10 +158,16 @@ def status(folder: Folder, json: Json = False) -> None:
     say_json(dumps(known, indent=2, ensure_ascii=False)) if json else say("\n".join(as_lines(known)))
 
 
+REPEATS = typer.Option(
+    help="In a table: keep all of a rater's votes on the same makers and case, or only the first or last of them."
+)
+
+
 class Importing(Options):
     tables: Annotated[tuple[Path, ...], typer.Argument(metavar="CSV…")]
     """Tables of votes, one per row, or sheets that were filled in."""
     columns: Annotated[str | None, COLUMNS] = None
+    repeats: Annotated[Literal["keep", "first", "last"], REPEATS] = "keep"
 
 
 @app.command("import")
@@ -173,7 +179,7 @@ def import_(folder: Folder, source: Importing) -> None:
     from manyheads.arena.sheets import take
 
     with _opened(folder) as arena:
-        taken = take(arena, source.tables, _vote_columns(source.columns))
+        taken = take(arena, source.tables, _vote_columns(source.columns), source.repeats)
         earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
         what = "vote" if arena.kind == "pairs" else "answer"
         say(f"{count(taken.new, what)} added, of {taken.number:,}{earlier}")
@@ -254,6 +260,7 @@ class Rating(Options):
     question: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Question to rate by first. [default: the form's main one]"""
     columns: Annotated[str | None, COLUMNS] = None
+    repeats: Annotated[Literal["keep", "first", "last"], REPEATS] = "keep"
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """Write a page, pictures and tables."""
     json_: Annotated[bool, typer.Option("--json")] = False
@@ -292,10 +299,11 @@ def rate(how: Rating) -> None:
 
     need_extra("statistics", "rating makers")
     rules = how.rules
-    if how.source.is_dir() and how.columns:
-        raise typer.BadParameter("--columns works with a table of votes, not with an arena")
-    votes, first, notes, title = _votes_of(how.source, how.columns)
-    result = rate(votes, questions_of(votes, how.question or first), rules, notes)
+    if how.source.is_dir() and (how.columns or how.repeats != "keep"):
+        raise typer.BadParameter("--columns and --repeats work with a table of votes, not with an arena")
+    read, first, title = _votes_of(how)
+    questions = questions_of(read.votes, how.question or first)
+    result = rate(read.votes, questions, rules, [*read.notes], read.headline)
     if how.json_:
         say_json(dumps(result.data(), indent=2, ensure_ascii=False))
     else:
@@ -304,22 +312,19 @@ def rate(how: Rating) -> None:
         say(f"Report     {write_result(result, how.out, title)}", err=how.json_)
 
 
-def _votes_of(
-    source: Path, columns: str | None
-) -> "tuple[Sequence[PairVote], str | None, Sequence[str], str]":
-    """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
-    from manyheads.measures.votes import read_votes
+def _votes_of(how: Rating) -> "tuple[VoteTable, str | None, str]":
+    """The votes of an arena or a table; the main question, if it is known; and a title."""
+    from manyheads.measures.votes import VoteTable, read_votes
 
-    if source.is_dir():
+    if (source := how.source).is_dir():
         with _opened(source) as arena:
             if arena.kind != "pairs":
                 raise ArenaError(
                     f"{source}: an arena of {arena.kind} has no pairs to rate makers by",
                     hint=f"manyheads arena agreement {source}",
                 )
-            return arena.votes(), arena.form.first, (), arena.form.title
-    read = read_votes(source, _vote_columns(columns))
-    return read.votes, None, [*read.notes], source.stem
+            return VoteTable(tuple(arena.votes()), {}), arena.form.first, arena.form.title
+    return read_votes(source, _vote_columns(how.columns), how.repeats), None, source.stem
 
 
 class Agreeing(Options):
@@ -328,16 +333,18 @@ class Agreeing(Options):
     ]
     """An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`."""
     scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
-    """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
+    """Scores of the rated texts: measures.jsonl, a CSV or JSON file, or run folders of reviews. Several of one text count as their mean."""
     by: Annotated[str, typer.Option(metavar="NAME")] = "on"
     """Name of the score in --scores."""
     on: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Criterion to compare with the scores. [default: novelty, else the first]"""
     columns: Annotated[str | None, typer.Option(metavar="NAME=COLUMN,…")] = None
-    """Column names of your own table, such as rater=who,id=paper,clarity=clear, where each name besides rater and id is a
-    criterion; or rater=who,set=topic,idea=paper,rank=place."""
-    scale: Annotated[str | None, typer.Option(metavar="LOWEST-HIGHEST")] = None
-    """Scale of your own table, such as 0-100."""
+    """Column names of your own table, such as rater=who,id=paper,clarity=clear, where each name besides rater, id, accepted and group
+    is a criterion; a column a rater: score=ann+ben, or score=rating_*; or rater=who,set=topic,idea=paper,rank=place."""
+    scale: Annotated[str | None, typer.Option(metavar="LOWEST-HIGHEST,…")] = None
+    """Scale of your own table, such as 0-100, or 1-10,clarity=1-5 where criteria have different ones."""
+    group: Annotated[str | None, typer.Option(metavar="COLUMN")] = None
+    """Compare groups of texts by this column, such as condition; of an arena, by maker."""
     threshold: float | None = None
     """Minimum mean rating, and score, of a good text, if there is no column `accepted`."""
     judge: Annotated[tuple[str, ...], typer.Option(metavar="RATER")] = ()
@@ -354,7 +361,7 @@ class Agreeing(Options):
 
 @app.command()
 def agreement(how: Agreeing) -> None:
-    """Report how well raters agree with each other, and scores or a judge with the raters.
+    """Report how well raters agree with each other, and scores or a judge with the raters; compare groups of texts.
 
     Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
     Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
@@ -371,6 +378,8 @@ def agreement(how: Agreeing) -> None:
         )
     if len(sources) > 1 and any((folder / FILE).is_file() for folder in folders):
         raise typer.BadParameter("one arena at a time")
+    if folders and how.group not in (None, "maker"):
+        raise typer.BadParameter("--group: texts of an arena are grouped by maker; others need a table")
     if (how.on or how.plot) and not how.scores:
         raise typer.BadParameter("--on and --plot need --scores")
     if not folders:
@@ -385,20 +394,22 @@ def agreement(how: Agreeing) -> None:
 def _of_tables(tables: Sequence[Path], how: Agreeing) -> "RatingTable | Rankings":
     """Rankings of tables with a column for ranks, else ratings."""
     from manyheads.measures.ranking import read_rankings
-    from manyheads.measures.ratings import COLUMNS, read_ratings
-    from manyheads.measures.tables import columns_named, read_table, scale_named
+    from manyheads.measures.ratings import COLUMNS, GROUP, read_ratings
+    from manyheads.measures.tables import columns_named, read_table, scales_named
 
     named = columns_named(how.columns, COLUMNS) if how.columns else {}
+    group = {GROUP: how.group} if how.group else {}
     if "rank" in named or (
         not named and any("rank" in row.cells for row in read_table(tables[0], (), "")[:1])
     ):
         return read_rankings(tables, named, how.judge, how.target)
-    return read_ratings(tables, named, scale_named(how.scale) if how.scale else None)
+    return read_ratings(tables, named | group, scales_named(how.scale) if how.scale else None)
 
 
 def _print(found: "RatingTable | Rankings", how: Agreeing) -> None:
-    from manyheads.measures import agreement, ranking
-    from manyheads.measures.ratings import read_scores
+    from manyheads.measures import agreement, groups, ranking
+    from manyheads.measures.ratings import COLUMNS, read_scores
+    from manyheads.measures.tables import columns_named
     from manyheads.report.plots import needs_plots, scatter_plot
 
     if isinstance(found, ranking.Rankings):
@@ -407,9 +418,13 @@ def _print(found: "RatingTable | Rankings", how: Agreeing) -> None:
     else:
         if how.plot:
             needs_plots(how.plot)
-        scores = read_scores(how.scores, how.by) if how.scores else None
+        columns = columns_named(how.columns, COLUMNS) if how.columns else None
+        scores = read_scores(how.scores, how.by, columns) if how.scores else None
         compared = agreement.compare(found, scores, how.by, how.on, threshold=how.threshold, seed=how.seed)
-        data, lines = asdict(compared), agreement.as_lines(compared)
+        data, lines = asdict(compared), [*agreement.as_lines(compared)]
+        if how.group or "group" in (columns or {}):
+            by_group = groups.compare_groups(found, seed=how.seed)
+            data, lines = data | {"groups": asdict(by_group)}, [*lines, *groups.as_lines(by_group)]
         if how.plot:
             scatter_plot(compared, how.plot)
     if how.json_:
@@ -422,19 +437,19 @@ def _print(found: "RatingTable | Rankings", how: Agreeing) -> None:
 def _show(result: "ArenaResult") -> None:
     """Print a table for each kind of raters, and what the votes say."""
     for name, part in result.parts:
-        safe_console().print(_table(part[0], name), markup=False)
+        safe_console().print(_table(part[0], name, result.repeated), markup=False)
     for sentence in result.sentences():
         say(f"- {sentence}")
 
 
-def _table(found: "Standings", name: str) -> "Table":
+def _table(found: "Standings", name: str, repeated: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from manyheads.arena.report import elo_range, interval, rank, rating
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
-    title = f"{name}: {found.question}, {count(found.votes, 'vote')}"
+    title = "; ".join(filter(None, (f"{name}: {found.question}, {count(found.votes, 'vote')}", repeated)))
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("maker", overflow="fold", min_width=12)

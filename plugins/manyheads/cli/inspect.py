@@ -11,6 +11,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode, SubjectError
+from manyheads.base.files import writable
 from manyheads.base.folders import CONFIG, REPORT
 from manyheads.cli import completion
 from manyheads.cli.options import (
@@ -169,7 +170,9 @@ class SearchOptions(Options):
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            autocompletion=completion.one_of("local", "semantic_scholar", "openalex", "arxiv"),
+            autocompletion=completion.one_of(
+                "local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"
+            ),
         ),
     ] = None
     """Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those before it
@@ -301,19 +304,28 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
 
 class Showing(Options):
     run: RunFolder
-    form: Annotated[Literal["md", "bib", "json", "csv"], typer.Option("--format")] = "md"
-    """md: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
-    scores. json: the whole result."""
+    form: Annotated[Literal["md", "bib", "ris", "csl", "json", "csv", "docx"], typer.Option("--format")] = (
+        "md"
+    )
+    """md: a document with title, abstract, idea and references, or the review. bib, ris, csl: the references with their authors, as
+    BibTeX, RIS or CSL-JSON. csv: all ideas with their scores. json: the whole result. docx: the document for Word, written into
+    the run's folder by default."""
     out: Output = None
 
 
 def show(options: Showing) -> None:
     """Print the result of a run, for your notes, Zotero or a spreadsheet."""
-    from manyheads.systems.results import written
+    from manyheads.systems.exports import exported
 
-    write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")
-    if options.out:
-        say(options.out)
+    form, out, content = options.form, options.out, exported(options.run, options.form)
+    if isinstance(content, bytes):
+        out = out or options.run / f"result.{form}"
+        with writable(out):
+            out.write_bytes(content)
+    else:
+        write_or_print(content, out, as_json=form in ("json", "csl"))
+    if out:
+        say(out)
 
 
 class OpenOptions(Options):

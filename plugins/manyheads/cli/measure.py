@@ -207,10 +207,16 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
     table.add_column("text", max_width=48, min_width=12)
     for name in measures:
         table.add_column(name.upper(), justify="right", no_wrap=True)
+    if partial := any(score.gap for score in found):
+        table.add_column("citations known", justify="right", no_wrap=True)
     for score in found:
-        table.add_row(Text(score.name), *(number(score.value(name)) for name in measures))
+        known = [f"{some} of {n}" for some, n in [*score.known.values()][:1]] if partial else []
+        table.add_row(Text(score.name), *(number(score.value(name)) for name in measures), *known)
     table.add_section()
     means = [mean_score(found, name) for name in measures] if found[1:] else []
+    having = [sum(score.value(name) is not None for score in found) for name in measures]
+    if means and min(having) < len(found):
+        table.add_row("texts with it", *(f"{some} of {len(found)}" for some in having))
     ends = {f"mean of {len(found)}": "mean", "95% interval: from": "low", "95% interval: to": "high"}
     for label, end in ends.items() if means else ():
         table.add_row(

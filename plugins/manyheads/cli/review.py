@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 class Reviewing(Spending):
     texts: Annotated[
-        tuple[Path, ...],
+        tuple[str, ...],
         typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
     ]
-    """Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders."""
+    """Papers (PDF, LaTeX, HTML, Word, …): files, folders, arXiv numbers, DOIs, links; text, Markdown or JSON files, .jsonl files of
+    many texts, or run folders."""
     form: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.forms)] = None
     """Review form. For papers: mamorx, neurips, iclr, outline or your own. For abstracts: conference, or rating (the form for
     human raters). [default: mamorx for papers, conference for abstracts]"""

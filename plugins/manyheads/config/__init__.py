@@ -349,7 +349,8 @@ class LiteratureConfig(Strict):
     """Settings of the literature database, for systems whose papers come from it, for `references: inspirations`, and for
     the tool retrieve_inspirations."""
     cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
-    """Sources in order of priority; the next is asked if the earlier ones found too little."""
+    """Sources in order of priority; the next is asked if the earlier ones found too little. `arxiv`, `crossref` and `pubmed` are
+    asked only if they are named here."""
     before: str = "bound"
     """Only papers before this: `bound` is the corpus's own year (no bound without a corpus), else a date, a year, or
     `any`."""

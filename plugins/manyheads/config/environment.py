@@ -30,6 +30,8 @@ HOMES = {
     "SEMANTIC_SCHOLAR_API_KEY": "api.semanticscholar.org",
     "OPENALEX_API_KEY": "api.openalex.org",
     "OPENALEX_MAILTO": "api.openalex.org",
+    "CROSSREF_MAILTO": "api.crossref.org",
+    "NCBI_API_KEY": "eutils.ncbi.nlm.nih.gov",
     "QDRANT_API_KEY": "",
 }
 """The variables that every config may name, with the host of their service."""

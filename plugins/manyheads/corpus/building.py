@@ -18,6 +18,7 @@ from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Kno
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
+    BYLINES,
     META,
     NAMES,
     REJECTS,
@@ -29,7 +30,7 @@ from manyheads.corpus.meta import (
 )
 from manyheads.corpus.phrases import LEXICAL
 from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
-from manyheads.corpus.references import Index
+from manyheads.corpus.references import SHARED, Index
 from manyheads.corpus.scientists import (
     Condense,
     Masker,
@@ -161,12 +162,15 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
 
     References to papers outside the corpus are dropped.
     """
-    digest, index, ids = hashlib.blake2b(digest_size=16), Index(), list[str]()
+    digest, index, ids, twice = hashlib.blake2b(digest_size=16), Index(), list[str](), spool.ambiguous()
     with Graph(path) as graph:
         for some in _portions(chain.from_iterable(map(spool.raw, spool.years)), CHUNK):
             graph.add_papers((paper.id, paper.year) for paper in some)
             for paper in some if spool.with_references else ():
-                index.add(0, paper)
+                file, own = twice.get(paper.id, (SHARED, paper.id))
+                if paper.id in twice and not file:  # no reference can mean it by its id
+                    file, own = paper.id, paper.id
+                index.add(file, paper, own)
                 ids.append(paper.id)
         if spool.with_text:
             count = _counter(tell, "storing full texts", spool.with_text)
@@ -180,9 +184,12 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
             for some in _portions(spool.bibliographies(), CHUNK):
                 citations = {
                     paper: Citations(
-                        *(tuple(ids[number] for number in index.meant_by(0, one, year)) for one in references)
+                        *(
+                            tuple(ids[number] for number in index.meant_by(file, one, year))
+                            for one in references
+                        )
                     )
-                    for paper, year, *references in some
+                    for paper, file, year, *references in some
                 }
                 digest.update(repr(citations).encode("utf-8", "replace"))
                 graph.add_citations(citations)
@@ -276,6 +283,9 @@ def build_corpus(
         lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
         (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
+        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
+            for paper in chain.from_iterable(map(spool.raw, spool.years)):
+                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -313,7 +323,7 @@ def _remove_remains(partial: Path) -> None:
     """Remove what a killed build left; its embeddings are in the vector cache."""
     for folder in (PAPERS, AUTHORS):
         shutil.rmtree(partial / folder, ignore_errors=True)
-    for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+    for file in (META, SCIENTISTS, NAMES, BYLINES, REJECTS, CHECKSUMS, *GRAPH_FILES):
         (partial / file).unlink(missing_ok=True)
 
 
@@ -400,6 +410,7 @@ def _counts(
         scientists=len(profiles.scientists),
         mean_coauthors=round(sum(coauthors) / len(coauthors), 2) if coauthors else 0,
         without_citations=selection.spool.without_citations,
+        missing=dict(selection.missing),
         interests_by=dict(profiles.interests_by),
         vectors_imported=imported,
         full_texts=graph.texts,

@@ -3,7 +3,9 @@
 import hashlib
 import logging
 import re
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -29,9 +31,10 @@ from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import PAPERS, Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
-from manyheads.corpus.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
+from manyheads.corpus.meta import AUTHORS, BYLINES, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file
 from manyheads.corpus.qdrant import EdgeStore, loading
+from manyheads.corpus.records import JsonLines, Rejects, lines
 from manyheads.corpus.vectors import Embedder
 
 log = logging.getLogger("manyheads")
@@ -131,6 +134,21 @@ def _shipped_corpus(name: str, cache_dir: Path, embedding: str | Embedder, progr
     return folder
 
 
+def bylines(name_or_path: str, ids: Collection[str]) -> dict[str, Paper] | None:
+    """Papers as published, with their real authors, by id; for exports, never for agents.
+
+    None if the corpus is not here, was built by an earlier version, or was shared without the names.
+    """
+    if name_or_path in SHIPPED:
+        source = data_file(f"configs/corpora/{name_or_path}.jsonl")
+        papers = (raw.as_published() for _, raw in JsonLines(source).papers(Rejects()))
+    elif (path := folder_of(name_or_path) / BYLINES).is_file():
+        papers = (Paper.model_validate_json(line) for _, line in lines(path))
+    else:
+        return None
+    return {one.id: one for one in islice((one for one in papers if one.id in ids), len(ids))}
+
+
 def folder_of(name_or_path: str) -> Path:
     """The folder of a built corpus: a path, or a name in `corpora`."""
     places = _places(name_or_path)
@@ -163,8 +181,8 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
             for bank in (PAPERS, AUTHORS):
                 held.enter_context(loading(folder / bank))
             damaged = damaged_files(folder, whole=whole)
-    # the file of names may be removed before sharing a corpus
-    damaged = [file for file in damaged if file != NAMES or (folder / file).exists()]
+    # the files of names may be removed before sharing a corpus
+    damaged = [file for file in damaged if file not in (NAMES, BYLINES) or (folder / file).exists()]
     if not damaged and not (folder / GRAPH).exists():  # no checksum, as records are added to it
         counts = read_meta(folder).counts
         return [GRAPH] if counts.full_texts or counts.with_references else []

@@ -99,6 +99,8 @@ class BuildOptions(Frozen):
 
 
 META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json", "rejects.jsonl"
+BYLINES = "bylines.jsonl"
+"""The papers with their real authors and titles, for exports, as `NAMES` never for agents."""
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"
@@ -133,6 +135,8 @@ class Counts(Frozen):
     """Past collaborators in S, mean over the scientists."""
     without_citations: int = 0
     """Papers of the corpus without citation counts in the dataset."""
+    missing: dict[str, int] = {}
+    """Number of papers read, before any filter, without an abstract, authors or a citation count."""
     interests_by: dict[str, int] = {}
     """Source of scientists' interests: `dataset`, `keywords` alone, wholly or in part `texts`, or a model's name."""
     vectors_imported: int
@@ -192,7 +196,11 @@ class Meta(Frozen):
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
             *((("read in part", f"{n:,}, listed in {REJECTS}"),) if (n := counts.faulty) else ()),
-            *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
+            *(
+                ("missing", f"{n:,} of {counts.read:,} papers have no {one}")
+                for one, n in counts.missing.items()
+            ),
+            *((f"removed by {name}", f"{n:,}") for name, n in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
             (
                 "contemporary papers",

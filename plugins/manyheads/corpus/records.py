@@ -5,7 +5,9 @@ field, written to a file; never dropped silently.
 """
 
 import gzip
+import hashlib
 import json
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -33,6 +35,7 @@ from pydantic import (
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import opened
+from manyheads.base.papers import Paper
 from manyheads.base.text import has_markup, plain_text
 from manyheads.documents.sections import Core, Division, core_of
 
@@ -60,8 +63,9 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
                     f"{source}: a line of more than {LONGEST >> 20} MB", hint="check that it is a text file"
                 )
             number += 1
+            line = line.removeprefix(UTF8_MARK) if number == 1 else line
             if line.strip():
-                yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
+                yield number, line
 
 
 def crowded(line: bytes) -> tuple[str, str] | None:
@@ -145,6 +149,7 @@ def _files_of(archive: zipfile.ZipFile) -> list[str]:
 # Papers, authors and rejects.
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
+WORDS_OF_ID = 5
 REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
 """Keys that identify a reference given as an object, most reliable first."""
 LISTED, TOLD, LOGGED = 10, 3, 100_000
@@ -195,6 +200,10 @@ def _known_count(value: object) -> object:
     return None if type(value) is int and value < 0 else value
 
 
+def _id_text(value: object) -> object:
+    return "" if value is None else str(value) if type(value) is int else value
+
+
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 _Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
@@ -218,11 +227,11 @@ class RawPaper(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    id: Annotated[_Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
-    """Numbers are taken as text."""
+    id: Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(_id_text)] = ""
+    """Numbers are taken as text; readers make a missing one from title, year and authors, see `made_id`."""
     title: _Text
-    abstract: Annotated[str, _OR_BLANK]
-    byline: Annotated[_Names, Field(alias="authors")]
+    abstract: Annotated[str, _OR_BLANK] = ""
+    byline: Annotated[_Names, Field(alias="authors"), _OR_EMPTY] = ()
     author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
     citations: Annotated[int | None, BeforeValidator(_known_count)] = None
@@ -237,6 +246,7 @@ class RawPaper(BaseModel):
     introduction: Annotated[str, _OR_BLANK] = ""
     method: Annotated[str, _OR_BLANK] = ""
     """From the full text; empty if the dataset has none."""
+    doi: str | None = None
 
     @field_validator("author_ids")
     @classmethod
@@ -245,6 +255,10 @@ class RawPaper(BaseModel):
         if ids and len(ids) != len(byline):
             raise ValueError(f"{len(ids)} ids for {len(byline)} authors")
         return ids
+
+    def as_published(self) -> Paper:
+        """Title, real authors, year and venue."""
+        return Paper(id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -269,6 +283,14 @@ class RawPaper(BaseModel):
             return ()
         pairs = zip(self.keys, self.affiliations, strict=True)
         return tuple(dict.fromkeys(place for key, place in pairs if key == author and place))
+
+
+def made_id(paper: RawPaper) -> str:
+    """The id of a paper that its file gives none: the first words of its title, the year, and a hash, also of its authors."""
+    title = " ".join(paper.title.casefold().split())
+    words = re.findall(r"\w+", title)[:WORDS_OF_ID]
+    digest = hashlib.blake2b("\n".join((title, *paper.byline)).encode(), digest_size=3)
+    return "-".join((*words, str(paper.year), digest.hexdigest()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +340,9 @@ class Rejects:
     unit: str = "line"
     file: str = ""
     faulty: int = 0
-    """Accepted records that could be read only in part."""
+    """Accepted records that could be read only in part, or otherwise than they say."""
+    left_out: int = 0
+    """Papers that a filter left out."""
 
     @property
     def total(self) -> int:
@@ -343,6 +367,12 @@ class Rejects:
             self.faulty += 1
             if self.faulty <= LOGGED:
                 self._write(number, faults=[*faults])
+
+    def leave_out(self, number: int, paper: "RawPaper", reason: str) -> None:
+        """List a paper that a filter leaves out."""
+        self.left_out += 1
+        if self.left_out <= LOGGED:
+            self._write(number, id=paper.id, title=paper.title, left_out=reason)
 
     def _write(self, number: int, **told: object) -> None:
         if self.log:
@@ -396,7 +426,8 @@ class Reader:
         for number, record in self.records(rejects):
             if isinstance(record, RawPaper):
                 good += 1
-                yield number, _plain(record)
+                paper = _plain(record)
+                yield number, paper if paper.id else paper.model_copy(update={"id": made_id(paper)})
                 continue
             rejects.note(number, *record)
             if not good and rejects.total >= GIVE_UP_AFTER:

@@ -13,6 +13,8 @@ from typing import Protocol
 from manyheads.base.papers import identify
 from manyheads.corpus.records import RawPaper
 
+SHARED = "*"
+"""The source of ids that are unique in all sources."""
 LATER = 1
 """Years by which a paper may be younger than a citing one: cited before print, or dated differently."""
 FEWEST = 3
@@ -80,14 +82,15 @@ class Index:
         """Lengths of titles by their first words: a bit per length."""
         self._keys, self._years = array("q"), array("h")
 
-    def add(self, source: int, paper: RawPaper) -> bool:
-        """Add a source's paper, unless the id exists; of equal titles, the first is used."""
-        if (own := hash((source, paper.id))) in self._ids:
+    def add(self, source: int | str, paper: RawPaper, own_id: str = "") -> bool:
+        """Add a source's paper, unless the id exists; of equal titles, the first is used. `own_id` is the source's own id."""
+        if (own := hash((source, own_id or paper.id))) in self._ids:
             return False
         number, title = len(self._keys), FoldedWords(paper.title)
         self._ids[own] = number
-        if (name := _name(paper.id)) is not None:
-            self._names.setdefault(name, number)
+        for name in map(_name, filter(None, (own_id or paper.id, paper.doi))):
+            if name is not None:
+                self._names.setdefault(name, number)
         self._titles.setdefault(title.key(), number)
         if len(title) >= FEWEST:
             first = title.key(0, FEWEST)
@@ -113,15 +116,16 @@ class Index:
         papers.pop(FoldedWords(paper.title).key(), None)
         return [*papers.values()]
 
-    def meant_by(self, source: int, references: Iterable[str], year: int) -> list[int]:
+    def meant_by(self, source: int | str, references: Iterable[str], year: int) -> list[int]:
         """The papers in references, in order without duplicates; see `meant`."""
         numbers = (self.meant(source, reference, year) for reference in references)
         return [*dict.fromkeys(number for number in numbers if number is not None)]
 
-    def meant(self, source: int, reference: str, year: int) -> int | None:
+    def meant(self, source: int | str, reference: str, year: int) -> int | None:
         """The paper of a reference in a paper from a source and a year: with this id, DOI or arXiv number, else with this title, if
         it is old enough."""
-        number = self._ids.get(hash((source, reference.strip())))
+        one = reference.strip()
+        number = self._ids.get(hash((source, one)), self._ids.get(hash((SHARED, one))))
         if number is None:
             names = (self._names.get(name) for name in _names_in(reference))
             number = next((one for one in names if one is not None), None)

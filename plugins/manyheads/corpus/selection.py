@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.papers import Paper, Period
+from manyheads.base.papers import Paper, Period, fold
 from manyheads.corpus.ecosystem import STORED
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
@@ -19,7 +19,9 @@ from manyheads.corpus.vectors import CheckedDatabase, Closing
 
 SPOOL = "selected.sqlite"
 _TABLES = (
-    "CREATE TABLE raw (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT, period TEXT, record TEXT)",
+    "CREATE TABLE raw (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, doi TEXT, file TEXT, place TEXT, period TEXT, record TEXT)",
+    "CREATE INDEX by_doi ON raw (doi) WHERE doi IS NOT NULL",
+    "CREATE TABLE again (number INTEGER PRIMARY KEY, own TEXT)",
     "CREATE TABLE masked (number INTEGER PRIMARY KEY, period TEXT, record TEXT)",
     "CREATE TABLE text (number INTEGER PRIMARY KEY, introduction TEXT, method TEXT)",
     "CREATE TABLE reference (number INTEGER PRIMARY KEY, year INTEGER, given TEXT, core TEXT)",
@@ -49,12 +51,27 @@ class Spool(Closing):
         settings = ("PRAGMA cache_size = -16000", *_TABLES, "BEGIN")
         self._db = CheckedDatabase(path, *settings, failure=_failure, safety="none")
 
-    def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
-        """Add a paper read at `place`; if its id exists, returns the earlier place and adds nothing."""
-        insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
-        record = paper.model_dump_json(by_alias=True, exclude=_APART)
-        if not self._db.change(insert, paper.id, place, period, record):
-            return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+    def add(self, paper: RawPaper, period: Period, where: Rejects, number: int) -> tuple[str, str]:
+        """Add a paper read as a record of a number; returns its id, and the place of an earlier paper with the same id or DOI.
+
+        With the same title, too, it is not added, and the id is empty. An id with another title is another paper's, as ids are
+        unique in their file alone: the paper's id gets the file's name, or its place.
+        """
+        insert = "INSERT OR IGNORE INTO raw (id, doi, file, place, period, record) VALUES (?, ?, ?, ?, ?, ?)"
+        own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
+        same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
+        for name in (own, f"{own}@{where.file or where.unit}", f"{own}@{where.file or where.unit}:{number}"):
+            paper = paper if name == own else paper.model_copy(update={"id": name})
+            for earlier, known in (*same, *self._db.rows("SELECT place, record FROM raw WHERE id = ?", name)):
+                before = before or earlier
+                if fold(json.loads(known)["title"]) == fold(paper.title):
+                    return "", earlier
+            record = paper.model_dump_json(by_alias=True, exclude=_APART)
+            if self._db.change(insert, name, doi, where.file, place, period, record):
+                break
+        if paper.id != own:
+            both = "INSERT OR IGNORE INTO again SELECT number, ? FROM raw WHERE id IN (?, ?)"
+            self._db.change(both, own, own, paper.id)
         if paper.introduction or paper.method:
             self._db.change(
                 "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
@@ -70,7 +87,7 @@ class Spool(Closing):
             self.with_references += 1
         self.years[period][paper.year] += 1
         self.without_citations += paper.citations is None
-        return None
+        return paper.id, before
 
     def keep(self, paper: Paper, period: Period) -> None:
         """Add a masked paper."""
@@ -94,10 +111,16 @@ class Spool(Closing):
         """Id, introduction and method of each paper that has one of them."""
         return self._beside("id, introduction, method", "text")
 
-    def bibliographies(self) -> Iterator[tuple[str, int, list[str], list[str]]]:
-        """Id and year of each paper that has references, with all of them, and those in introduction and method."""
-        for paper, year, given, core in self._beside("id, year, given, core", "reference"):
-            yield paper, year, json.loads(given), json.loads(core)
+    def bibliographies(self) -> Iterator[tuple[str, str, int, list[str], list[str]]]:
+        """Id, file and year of each paper that has references, with all of them, and those in introduction and method."""
+        for paper, file, year, given, core in self._beside("id, file, year, given, core", "reference"):
+            yield paper, file, year, json.loads(given), json.loads(core)
+
+    def ambiguous(self) -> dict[str, tuple[str, str]]:
+        """By id, the file and the own id of each paper that shares this with another; the file is empty if both are in it."""
+        rows = [*self._beside("id, file, own", "again")]
+        files = Counter((file, own) for _, file, own in rows)
+        return {paper: (file if files[file, own] == 1 else "", own) for paper, file, own in rows}
 
     def _beside(self, columns: str, table: str) -> Iterator[tuple[Any, ...]]:
         return self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
@@ -130,11 +153,16 @@ class Selection:
     years: Counter[int] = field(default_factory=Counter[int])
     """Papers read per year."""
     removed: Counter[str] = field(default_factory=Counter[str])
+    missing: Counter[str] = field(default_factory=Counter[str])
+    """Papers read that lack something, by its name."""
 
     def summary(self) -> str:
-        removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
+        lacks = [f"{count:,} of {self.read:,} papers have no {what}" for what, count in self.missing.items()]
+        removals = [f"{name} removed {count:,}" for name, count in self.removed.items() if count]
         papers = "paper" if self.read == 1 else "papers"
-        return f"{self.read:,} {papers} read{'; ' if removals else ''}{removals}"
+        return "; ".join(
+            (f"{self.read:,} {papers} read", *lacks, *([", ".join(removals)] if removals else ()))
+        )
 
 
 def select(
@@ -158,14 +186,26 @@ def select(
     for number, paper in papers:
         chosen.read += 1
         chosen.years[paper.year] += 1
+        lacks = {
+            "abstract": not paper.abstract.strip(),
+            "authors": not paper.byline,
+            "citation count": paper.citations is None,
+        }
+        chosen.missing.update(what for what, missing in lacks.items() if missing)
         period = period_of(paper.year, options)
-        if period is None:
-            chosen.removed["year window"] += 1
-        elif reason := _why_not(paper, period, options):
+        if reason := "year window" if period is None else _why_not(paper, period, options):
             chosen.removed[reason] += 1
-        elif before := chosen.spool.add(paper, period, rejects.place(number)):
-            rejects.note(number, "id", f"repeats the id of {before}")
-        elif period == "past":
+            rejects.leave_out(number, paper, reason)
+            continue
+        own, before = chosen.spool.add(paper, period or "past", rejects, number)
+        if not own:
+            rejects.note(number, "duplicate", f"the same paper as {before}")
+            continue
+        if own != paper.id:
+            rejects.remark(
+                number, [f"the id {paper.id!r} is another paper's, in {before}: it is {own!r} here"]
+            )
+        if period == "past":
             wrote.update(paper.authors)
     for period in get_args(Period):
         _need_papers(chosen, period, options)
@@ -190,7 +230,7 @@ def period_of(year: int, options: BuildOptions) -> Period | None:
 
 def _why_not(paper: RawPaper, period: Period, options: BuildOptions) -> str | None:
     if options.require_abstract and not paper.abstract.strip():
-        return "abstract present"
+        return NO_ABSTRACT
     least = options.min_past_citations if period == "past" else options.min_contemporary_citations
     if least and paper.citations is None:
         return f"{period} citations unknown, so not ≥ {least}"
@@ -238,7 +278,8 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
     return {key for key, count in counted.items() if count >= least}, citations
 
 
-LOOSEN = "loosen the filter that removed the most"
+LOOSEN, NO_ABSTRACT = "loosen the filter that removed the most", "missing abstract"
+EXPORT = "export the papers with their abstracts; --columns abstract=COLUMN names their column in a table"
 
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
@@ -250,7 +291,9 @@ def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> No
     start = "" if options.start is None else f", from {options.start} on"
     end = "" if options.end is None else f", up to {options.end}"
     span = f"before {options.bound}{start}" if period == "past" else f"from {options.bound} on{end}"
-    problem, hint = f"no {period} papers ({span}) left: {chosen.summary()}", LOOSEN
+    problem = f"no {period} papers ({span}) left: {chosen.summary()}"
+    most = max(chosen.removed, key=chosen.removed.__getitem__, default="")
+    hint = EXPORT if most == NO_ABSTRACT else LOOSEN
     if period == "past" and years and all(period_of(year, options) != "past" for year in years):
         first, last = min(years), max(years)
         some = f"the years {first} to {last}" if first < last else f"{first} alone"

@@ -5,10 +5,11 @@ element of a list, any other key is looked up in each object of a list.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from itertools import chain, repeat
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -32,14 +33,16 @@ from manyheads.corpus.records import (
     shards,
 )
 from manyheads.datasets import records, values
-from manyheads.datasets.records import Columns, Records
+from manyheads.datasets.records import REMARK, Columns, Fault, Records
 from manyheads.datasets.values import FieldName, Object, ReadName, text
 
 FOLDER, GROUP = "formats/", "manyheads.formats"
 """Folder of formats in `configs/`, and the entry points of packages that bring some."""
 UNITS = {"json": "line", "parts": "line", "csv": "row", "parquet": "row", "xml": "paper"}
 """What the numbers of records count, by notation; records by default."""
-NEEDED: tuple[FieldName, ...] = ("title", "abstract", "authors", "year")
+NEEDED: tuple[FieldName, ...] = ("title", "year")
+NAME = "@name"
+"""Path of the name of a record's file, without its ending; `=` begins a value that all records have."""
 Get: TypeAlias = Callable[[Any], Any]
 Paths: TypeAlias = str | tuple[str | tuple[str, ...], ...]
 """A path, or several: the first with a value counts. Several in a list of their own are joined by spaces."""
@@ -53,7 +56,7 @@ class Value(Strict):
     read: ReadName | None = None
     """How its text is read."""
     split: str = ""
-    """What separates the values in one text."""
+    """What separates the values in one text: the first of these characters that it contains."""
     unknown: tuple[str, ...] = ()
     """Values for something that is not known."""
 
@@ -66,15 +69,13 @@ class Authors(Strict):
     name: Paths | None = None
     """Path inside an object. [default: its `name`, `full_name` or `author`]"""
     id: Paths | None = None
-    """Path of what identifies an author in the dataset."""
+    """Path of what identifies an author in the dataset; `.` is the name as it is written."""
     affiliation: Paths | None = None
     """Path of an author's affiliation in this paper."""
     read: ReadName | None = None
     """How a name is read."""
     nameless: Literal["reject", "skip"] = "reject"
     """Whether an author without a name makes the record a reject."""
-    optional: bool = False
-    """Whether a record without the list is a paper without authors."""
 
 
 class Signs(Strict):
@@ -112,22 +113,26 @@ class Format(Strict):
     """Names of its files in a folder end so."""
     skip: tuple[str, ...] = ()
     """Parts of names of files without papers."""
-    members: bool = False
-    """Whether a ZIP archive may hold several files of records."""
     most_broken: float = Field(default=MOST_BROKEN, ge=0, le=1)
     """Share of rejected records above which the dataset is refused."""
     signs: Signs = Signs()
-    inside: str = ""
-    """`json`: key of a list of records in each object."""
+    inside: str | tuple[str, ...] = ()
+    """`json`: key, or keys, of a list of records in an object around them, such as a service's page."""
     table: bool = False
     """`json`: whether paths are columns, compared by letters and digits alone. Those of `csv` and `parquet` always are."""
     element: str = ""
     """`xml`: the tags from the root to a record, such as `collection/volume/paper`; `*` is any tag. A path that begins with `^volume`
-    is of the element around the record, `@id` is an attribute."""
+    is of the element around the record, `@id` is an attribute; `a|b` are two tags."""
     tag: re.Pattern[str] | None = None
     """`tags`: regular expression for a tag at the beginning of a line, in groups."""
     begins: str = ""
     """`tags`: the tag that begins a record, with all that the expression takes."""
+    ends: str = ""
+    """`tags`: the tag that ends a record, if there is one."""
+    ignored: re.Pattern[str] | None = None
+    """`tags`: regular expression for lines before and between records that may be there."""
+    lists: tuple[str, ...] = ()
+    """`tags`: tags each of whose lines is a value of its own."""
     like: str | None = None
     """Another format, whose fields these are."""
     fields: dict[FieldName, Paths | Value | Authors] = Field(default_factory=dict[FieldName, Any])
@@ -151,16 +156,21 @@ class Format(Strict):
         """The fields of a format without columns."""
         return FieldReader(self)
 
-    def columns(self, header: Sequence[str], chosen: Mapping[str, str]) -> dict[FieldName, str]:
-        """Field to column for the columns in the header; the user's have priority over known names."""
+    def columns(self, header: Sequence[str], chosen: Mapping[str, str]) -> dict[FieldName, tuple[str, ...]]:
+        """Field to columns for those in the header, best first; the user's alone if there is one."""
         folded = {fold(column): column for column in reversed(header)}
-        columns = dict[FieldName, str]()
+        columns = dict[FieldName, tuple[str, ...]]()
         for name, given in self.fields.items():
             known = (folded.get(fold(path)) for path in _paths(given))
-            own = chosen.get(name) if chosen.get(name) in header else None
-            if column := own or next(filter(None, known), None):
-                columns[name] = column
+            own = (chosen[name],) if name in chosen and is_column(chosen[name], header) else ()
+            if found := own or tuple(filter(None, dict.fromkeys(known))):
+                columns[name] = found
         return columns
+
+
+def is_column(path: str, header: Collection[str]) -> bool:
+    """Whether a table has a column, or one whose objects have the keys after a dot."""
+    return path in header or path.partition(".")[0] in header or path == NAME or path.startswith("=")
 
 
 def _paths(given: Paths | Value | Authors) -> Iterator[str]:
@@ -200,11 +210,21 @@ def _get(paths: Paths) -> Get:
     if isinstance(paths, str):
         return value_at(paths)
     gets = [value_at(one) if isinstance(one, str) else _joined(one) for one in paths]
+    return _first(gets, [any(f"{other}".startswith(f"{one}.") for other in paths) for one in paths])
+
+
+def _first(gets: Sequence[Get], opened: Iterable[bool] = repeat(False)) -> Get:
+    """The first value that is not empty; of those `opened` by another path, an object is none."""
+    if len(gets) == 1:
+        return gets[0]
+    each = [*zip(gets, opened, strict=False)]
 
     def first(record: Object) -> Any:
-        for get in gets:
+        for get, is_opened in each:
             value = get(record)
-            if value not in (None, "", []) and (not isinstance(value, dict) or text(cast(Object, value))):
+            if value in (None, "", [], {}) or value != value or (is_opened and isinstance(value, dict)):
+                continue
+            if not isinstance(value, dict) or "" not in value or text(cast(Object, value)):  # XML
                 return value
         return None
 
@@ -216,9 +236,20 @@ def _joined(paths: Sequence[str]) -> Get:
     return lambda record: " ".join([part for get in gets if (part := text(get(record)))])
 
 
-def _value(given: Paths | Value, column: str | None = None) -> Get:
+def _column(column: str) -> Get:
+    if column.startswith("="):
+        return lambda record: column[1:]
+    above = value_at(column) if "." in column else None
+    return lambda record: record[column] if column in record else above and above(record)
+
+
+def _value(given: Paths | Value, columns: Sequence[str] = ()) -> Get:
     """A value as its record writes it, after `split`, `unknown` and `read`."""
-    get = methodcaller("get", column) if column else _get(given.path if isinstance(given, Value) else given)
+    get = (
+        _first([*map(_column, columns)])
+        if columns
+        else _get(given.path if isinstance(given, Value) else given)
+    )
     if not isinstance(given, Value):
         return get
     read, split, unknown = given.read and values.READ[given.read], given.split, given.unknown
@@ -226,7 +257,9 @@ def _value(given: Paths | Value, column: str | None = None) -> Get:
     def value(record: Object) -> Any:
         found = get(record)
         if split and isinstance(found, str):
-            return ["" if (one := part.strip()) in unknown else one for part in found.split(split)]
+            mark = next((one for one in split if one in found), split[0])
+            parts = ["" if (one := part.strip()) in unknown else one for part in found.split(mark)]
+            return [read(one) for one in parts if one] if read else parts
         if read and found is not None:
             return read(found if isinstance(found, str) else text(found))
         return "" if isinstance(found, str) and found in unknown else found
@@ -237,23 +270,23 @@ def _value(given: Paths | Value, column: str | None = None) -> Get:
 def _authors(given: Authors) -> Get:
     """Names, ids and affiliations of the authors in a list; raises `ValueError` if it is none."""
     listed, read = _get(given.each), given.read and values.READ[given.read]
-    parts = [_get(path) if path else None for path in (given.name, given.id, given.affiliation)]
+    paths = (given.name, None if given.id == "." else given.id, given.affiliation)
+    name_of, own_of, place_of = [_get(path) if path else None for path in paths]
 
     def person(one: Any) -> tuple[str, str, str]:
         if not isinstance(one, dict):
             return values.person(one), "", ""
-        name, own, place = [text(get(one)) if get else "" for get in parts]
-        return name if given.name else values.person(one), own, place
+        own, place = [text(get(one)) if get else "" for get in (own_of, place_of)]
+        return values.written(name_of(one)) if name_of else values.person(cast(Object, one)), own, place
 
     def people(record: Object) -> Object:
         found = listed(record)
-        if found is None and not given.optional:
-            raise ValueError("missing")
         if not isinstance(found, dict | list | str | None):
             raise ValueError("no list")
         each = cast("list[Any]", found or [] if found is None or isinstance(found, list) else [found])
         byline = [one for one in map(person, each) if one[0] or given.nameless == "reject"]
         names, ids, places = zip(*byline, strict=True) if byline else ((), (), ())
+        ids = names if given.id == "." else ids
         names = [*map(read, names)] if read else names
         known = {"author_ids": ids, "affiliations": places}
         return {"authors": names} | {key: each if any(each) else () for key, each in known.items()}
@@ -264,24 +297,21 @@ def _authors(given: Authors) -> Get:
 class FieldReader:
     """Reads papers from the records of a format; from rows of a table by `columns`, field to column."""
 
-    def __init__(self, format: Format, columns: Mapping[FieldName, str] | None = None) -> None:  # noqa: A002
+    def __init__(self, format: Format, columns: Mapping[FieldName, Sequence[str]] | None = None) -> None:  # noqa: A002
         self._gets = list[tuple[FieldName, Get, Get]]()
         for name in format.fields if columns is None else columns:
             given = format.fields[name]
             if isinstance(given, Authors):
                 get, meaning = _authors(given), dict
             else:
-                get, meaning = _value(given, columns[name] if columns else None), values.FIELDS[name]
+                get, meaning = _value(given, columns[name] if columns else ()), values.FIELDS[name]
             self._gets.append((name, get, meaning))
         self._computed = values.COMPUTED[format.computed] if format.computed else None
-        self._with_ids = any(name == "id" for name, *_ in self._gets)
 
-    def fields(self, record: Object, but: Collection[str] = ()) -> dict[str, Any] | tuple[str, str]:
+    def fields(self, record: Object) -> dict[str, Any] | tuple[str, str]:
         """The fields of a paper, or the faulty one and the reason."""
         made: dict[str, Any] = {}
         for name, get, meaning in self._gets:
-            if but and name in but:
-                continue
             try:
                 value = meaning(get(record))
             except ValueError as wrong:
@@ -292,12 +322,10 @@ class FieldReader:
                 made[name] = value
         return {**made, **self._computed(record)} if self._computed else made
 
-    def paper(self, record: Object, number: str = "") -> RawPaper | tuple[str, str]:
-        """The paper of a record, or the faulty field and the reason; `number` is its id if the format has none."""
+    def paper(self, record: Object) -> RawPaper | tuple[str, str]:
+        """The paper of a record, or the faulty field and the reason."""
         made = self.fields(record)
-        if isinstance(made, tuple):
-            return made
-        return validated(made if self._with_ids else made | {"id": number})
+        return made if isinstance(made, tuple) else validated(made)
 
 
 def validated(fields: Object) -> RawPaper | tuple[str, str]:
@@ -327,28 +355,44 @@ class Dataset(Reader):
             hint = "use the folder of the downloads"
             raise CorpusError(f"{self.path}: contains no publications", hint=hint)
         for file in self.each(files or [self.path], rejects):
-            where, inside = rejects.file, members(file) if self.format.members else [None]
+            where, inside = rejects.file, members(file)
             for member in inside:
                 if len(inside) > 1:
                     rejects.file = f"{where}/{member}" if file != self.path else str(member)
-                yield from self.records_of(file, member)
+                yield from self.records_of(file, member, rejects)
 
-    def records_of(self, file: Path, member: str | None = None) -> Iterator[Record]:
-        """The papers of a file, or the faults of their records."""
+    def records_of(
+        self, file: Path, member: str | None = None, rejects: Rejects | None = None
+    ) -> Iterator[Record]:
+        """The papers of a file, or the faults of their records; remarks on papers go to `rejects`."""
         reading = FieldReader(self.format, {}) if self.format.has_columns else self.format.reading
-        stem = file.name.partition(".")[0]
+        name = Path(member or file).name.partition(".")[0]
 
         def columns(header: Sequence[str]) -> Collection[str]:
             nonlocal reading
             found = self._columns(file, header)
             reading = FieldReader(self.format, found)
-            return found.values()
+            needed = dict.fromkeys(chain.from_iterable(found.values()))
+            return [one if one in header else one.partition(".")[0] for one in needed if one[0] not in "@="]
 
         for number, record in self.raw(file, member, columns):
-            made = reading.paper(record, f"{stem}-{number}") if isinstance(record, dict) else record
-            if isinstance(made, tuple) and isinstance(record, dict) and (place := record.get("@place")):
-                made = records.at_place(made, place)
-            yield number, made
+            if isinstance(record, dict):
+                record[NAME] = name
+            yield number, self.made(reading, number, record, rejects)
+
+    @staticmethod
+    def made(
+        reading: FieldReader, number: int, record: dict[str, Any] | Fault, rejects: Rejects | None
+    ) -> RawPaper | tuple[str, str]:
+        """The paper of a record, with a remark in `rejects` on how it was read; or its fault, and where it is."""
+        if isinstance(record, tuple):
+            return record
+        made = reading.paper(record)
+        if isinstance(made, tuple):
+            return records.at_place(made, place) if (place := record.get("@place")) else made
+        if rejects and REMARK in record:
+            rejects.remark(number, [record[REMARK]])
+        return made
 
     def raw(self, file: Path, member: str | None = None, columns: Columns = list) -> Records:
         """The records of a file before anything is known of their fields."""
@@ -356,29 +400,33 @@ class Dataset(Reader):
         match ours.records:
             case "csv":
                 known = partial(ours.columns, chosen=self._chosen)
-                return records.csv_records(file, known, columns)
+                return records.csv_records(file, known, columns, member)
             case "parquet":
                 return records.parquet_records(file, columns)
             case "xml":
-                return records.xml_records(file, ours.element, ours.kind)
+                return records.xml_records(file, ours.element, ours.kind, member)
             case "bibtex":
-                return records.bibtex_records(file)
+                return records.bibtex_records(file, member)
             case "aminer" | "tags":
-                tag = ours.tag.pattern if ours.tag else ""
-                return records.tag_records(file, tag, ours.begins, ours.kind, ours.sample)
+                tag, ignored = (one.pattern if one else "" for one in (ours.tag, ours.ignored))
+                tags = records.Tags(tag, ours.begins, ours.ends, ignored, ours.lists)
+                return records.tag_records(file, tags, ours.kind, ours.sample, member)
             case _:
-                found = records.json_records(file, member, ours.inside)
+                found = records.json_records(
+                    file, member, [ours.inside] if isinstance(ours.inside, str) else ours.inside
+                )
                 return records.json_table(file, found, columns) if ours.table else found
 
-    def _columns(self, file: Path, header: Sequence[str]) -> dict[FieldName, str]:
-        """Field to column; raises `CorpusError` if a required column, or one of the user's, is missing."""
+    def _columns(self, file: Path, header: Sequence[str]) -> dict[FieldName, tuple[str, ...]]:
+        """Field to columns; raises `CorpusError` if a required column, or one of the user's, is missing."""
         shown = ", ".join(name[:40] if name.isprintable() else repr(name[:40]) for name in header[:30])
         tried = f"its columns: {shown}"
-        if absent := [column for column in self._chosen.values() if column not in header]:
+        if absent := [column for column in self._chosen.values() if not is_column(column, header)]:
             raise CorpusError(f"{file}: no column {absent[0]!r}", tried=tried, hint="see --columns")
         columns = self.format.columns(header, self._chosen)
         if missing := [name for name in NEEDED if name not in columns]:
-            hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in missing)}"
+            unset = (name for name in ("title", "abstract", "authors", "year") if name not in columns)
+            hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in unset)}"
             raise CorpusError(f"{file}: no column found for {' or '.join(missing)}", tried=tried, hint=hint)
         return columns
 

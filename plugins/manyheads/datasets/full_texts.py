@@ -106,7 +106,7 @@ class _SideData:
         return next((self._about[key] for key in keys if key and key in self._about), {})
 
     def _read_table(self, file: Path) -> None:
-        tables, columns = format_of("csv"), dict[FieldName, str]()
+        tables, columns = format_of("csv"), dict[FieldName, tuple[str, ...]]()
 
         def header(names: Sequence[str]) -> Collection[str]:
             columns.update(tables.columns(names, {}))
@@ -116,8 +116,7 @@ class _SideData:
         for _, row in csv_records(file, partial(tables.columns, chosen={}), header):
             reading = reading or FieldReader(tables, columns)
             if isinstance(row, dict):
-                nobody = not row.get(columns.get("authors", ""), "").strip()
-                about = reading.fields(row, but=("authors",) if nobody else ())
+                about = reading.fields(row)
                 files = [Path(name).name for column, name in row.items() if fold(column) in _FILES]
                 if isinstance(about, dict):
                     self._add(about, *files, about.get("id", ""), about.get("title", ""))

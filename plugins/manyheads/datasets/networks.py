@@ -138,13 +138,16 @@ class AMiner(Dataset):
         for number, block in self.raw(file):
             if isinstance(block, dict):
                 index = text(block.get("index"))
-                names, places = _parts(block.get("@")), _parts(block.get("o"))
+                names, places = (
+                    _parts(block.get("@"), ";," if self.format.begins == "#*" else ";"),
+                    _parts(block.get("o")),
+                )
                 unknown = [""] * len(names)
                 ids = authorships.of(index, len(names)) if authorships else unknown
                 people = zip(names, ids, places if len(places) == len(names) else unknown, strict=True)
                 block["people"] = [{"name": name, "id": own, "place": place} for name, own, place in people]
                 block["cited"] = cited.times(index)
-            yield number, self.format.reading.paper(block, "") if isinstance(block, dict) else block
+            yield number, self.made(self.format.reading, number, block, rejects)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         """See `Reader.authors`. Without indices, only authors with unique names are known."""
@@ -170,10 +173,11 @@ class AMiner(Dataset):
         return next((file for file in named if file.name.lower().endswith((".txt", ".gz", ".zip"))), None)
 
 
-def _parts(value: object) -> list[str]:
-    """The values between semicolons, "" for an unknown one; [] if all are missing."""
+def _parts(value: object, marks: str = ";") -> list[str]:
+    """The values between the first of the marks that is there, "" for an unknown one; [] if all are missing."""
     whole = text(value)
-    return ["" if (one := part.strip()) == "-" else one for part in whole.split(";")] if whole else []
+    mark = next((one for one in marks if one in whole), marks[0])
+    return ["" if (one := part.strip()) == "-" else one for part in whole.split(mark)] if whole else []
 
 
 # Semantic Scholar's Academic Graph as downloaded: parts, such as `papers` and `abstracts`, joined by corpusid.

@@ -3,6 +3,7 @@
 import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,10 +24,11 @@ from manyheads.corpus.records import (
     open_file,
     reading,
 )
-from manyheads.datasets.formats import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
+from manyheads.datasets.formats import Dataset, Format, format_examples, format_of, formats, value_at
 from manyheads.datasets.full_texts import Documents
 from manyheads.datasets.networks import AcademicGraph, AMiner, SearchReader, part_files
-from manyheads.datasets.records import csv_header
+from manyheads.datasets.records import MONGO_NUMBER, csv_header
+from manyheads.datasets.values import FieldName
 from manyheads.literature.library import connect
 from manyheads.literature.lookup import LookupCache
 
@@ -37,10 +39,11 @@ API = "semantic-scholar-api"
 SNIFFED = 2**16
 """Bytes read to detect a format."""
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
-OURS, LEAST_OURS = frozenset(("id", *NEEDED)), 3
+OURS: tuple[FieldName, ...] = ("id", "title", "abstract", "authors", "year")
+LEAST_OURS = 3
 """Required keys of our own JSON Lines, and how many of them a line must have to be read as such."""
 ENDINGS = re.compile(
-    r"(\.(jsonl?|txt|tei\.xml|tei|xml|bib|csv|tsv|parquet|pdf))?(\.(gz|zip))?$", re.IGNORECASE
+    r"(\.(jsonl?|txt|tei\.xml|tei|xml|bib|ris|nbib|ciw|csv|tsv|parquet|pdf))?(\.(gz|zip))?$", re.IGNORECASE
 )
 
 
@@ -116,7 +119,7 @@ def _reader(found: Format, source: str, how: SourceOptions) -> Reader:
 def column_option(text: str) -> dict[str, str]:
     """The columns in `--columns title=Title,year=Year`: field to column. Raises `CorpusError` for an unknown field, or a part that
     is not `field=column`."""
-    pairs = [part.partition("=") for part in text.split(",")]
+    pairs = [part.partition("=") for part in text.split(",")]  # year==2018 is a value, year=@name the file's
     columns, known = {field.strip(): column.strip() for field, _, column in pairs}, format_of("csv").fields
     if wrong := [field for field, column in columns.items() if field not in known or not column]:
         tried, hint = f"fields: {', '.join(known)}", "--columns title=Title,year=Year"
@@ -194,7 +197,7 @@ def _of_file(file: Path) -> Match | None:
     columns = partial(format_of("csv").columns, chosen={})
     _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    is_table = named or len(columns(header).keys() & {*NEEDED}) > 1
+    is_table = named or len(columns(header).keys() & {*OURS}) > 1
     return _by_keys(dict.fromkeys(header, True)) or ((0, "csv") if is_table else None)
 
 
@@ -203,16 +206,19 @@ def _of_json(text: str) -> Match:
     from pydantic_core import from_json
 
     name = "json" if text.startswith("[") else "jsonl"
-    try:
-        value = from_json(text, allow_partial=True)  # its lines may be longer than the part that was read
-    except ValueError:
-        return 0, name
+    text = MONGO_NUMBER.sub(r"\1\2", text)
+    value = None
+    for start in (text, text.partition("\n")[0]):  # a list, or an object on many lines; a line
+        with suppress(ValueError):
+            value = value or from_json(start, allow_partial=True)  # may be longer than the part that was read
     record = next(iter(value), None) if isinstance(value, list) else value
     if not isinstance(record, dict) or not record:
         return 0, name
-    keys = {*map(str, record := cast("dict[str, Any]", record))}
-    people = value_at("authors.name")(record) or len(keys & OURS) < LEAST_OURS
-    return _by_keys(record) or (0, "json" if people else name)
+    header = [*map(str, record := cast("dict[str, Any]", record))]
+    columns = format_of("csv").columns(header, {})
+    own = sum((field in header) for field in OURS) >= LEAST_OURS and not value_at("authors.name")(record)
+    own = own and all(columns.get(field, (field,))[0] == field for field in OURS)
+    return _by_keys(record) or (0, name if own else "json")
 
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:

@@ -9,13 +9,13 @@ import io
 import json
 import logging
 import re
-import shlex
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from html.entities import entitydefs
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
-from xml.etree.ElementTree import Element, ParseError
+from typing import IO, Any, NamedTuple, TypeAlias, cast
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.corpus.records import crowded, lines, open_file
@@ -35,11 +35,31 @@ JOINTS, FIRST, CHUNK = ",] \t\r\n", 2**16, 2**20
 BATCH, LONGEST_LIST = 500, 1000
 """Rows read at a time, and maximum mean values per row of a paper."""
 DELIMITERS = ",\t;|"
+MONGO, MONGO_NUMBER = "NumberInt(", re.compile(r"(?<=[:,\[])(\s*)NumberInt\((-?\d+)\)")
+"""MongoDB's notation of a number, in a file that claims to be JSON (AMiner v13)."""
+OLDER, NOT_OLDER = "cp1252", re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x80-\xff]{3}")
+"""The encoding of older programs for Windows, and bytes that are UTF-8, or of another one."""
+REMARK = "@remark"
+"""Key of what is to be said about a record that was read."""
 
 
 def unlike(file: Path, what: str, kind: str = "a table of papers") -> CorpusError:
     """The error of a file that goes beyond what any of its kind has."""
     return CorpusError(f"{file}: {what}", hint=f"check that it is {kind}")
+
+
+def decoded(raw: bytes) -> tuple[str, str]:
+    """A text in UTF-8, or in Windows-1252, and then a remark. Raises `UnicodeDecodeError` for any other."""
+    try:
+        return raw.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        if NOT_OLDER.search(raw):
+            raise
+        return raw.decode(OLDER), "read as Windows-1252, as it is not UTF-8"
+
+
+def remarked(record: dict[str, Any], remark: str) -> dict[str, Any]:
+    return record | {REMARK: remark} if remark else record
 
 
 # JSON: a list of objects, an object a line, or one after the other.
@@ -64,35 +84,63 @@ def json_lines(file: Path, member: str | None = None) -> Records:
                 yield number, cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
 
 
-def json_records(file: Path, member: str | None = None, inside: str = "") -> Records:
-    """The objects of a list or of lines; of the list `inside` of each, if it has one."""
-    records = _json_values(file, member)
-    if not inside:
-        return records
-    each = (record.get(inside, record) if isinstance(record, dict) else record for _, record in records)
-    inner = chain.from_iterable(one if isinstance(one, list) else [one] for one in each)
-    sound = (one if isinstance(one, dict | tuple) else ("json", "no object") for one in inner)
-    return enumerate(sound, 1)
-
-
-def _json_values(file: Path, member: str | None) -> Records:
+def json_records(file: Path, member: str | None = None, inside: Collection[str] = ()) -> Records:
+    """The objects of a list or of lines; of an object, or one a line, the objects of the list at one of the keys `inside`, such as
+    the pages of a service."""
+    listing = re.compile(rf'"(?:{"|".join(map(re.escape, inside))})"\s*:\s*\[') if inside else None
     with open_file(file, member) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
         start = text.read(FIRST).lstrip()
+        page = _page(start, listing) if listing else 0
         # an object that goes on after its first line is no line of JSON Lines
-        if start.startswith("[") or re.match(r'\{\s*\n\s*"', start):
-            yield from enumerate(_listed(file, text, start.removeprefix("[")), 1)
+        if page or start.startswith("[") or re.match(r'\{\s*\n\s*"', start):
+            rest = start[page:] if page else start.removeprefix("[")
+            listed = _listed(file, text, rest, listing if page else None)
+            yield from enumerate(chain.from_iterable(_opened(row, inside) for row in listed), 1)
             return
     yield from json_lines(file, member)
 
 
-def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | Fault]:
-    """The objects of a list whose beginning, `rest`, has been read."""
-    at, more = 0, True
+def _opened(row: dict[str, Any] | Fault, inside: Collection[str]) -> list[dict[str, Any] | Fault]:
+    """A record, or those of a page among other pages."""
+    lists = (
+        (row[key] for key in inside if isinstance(row.get(key), list))
+        if isinstance(row, dict) and "title" not in row
+        else ()
+    )
+    records = next(iter(lists), [row])
+    return [
+        one if isinstance(one, dict | tuple) else ("json", "no object") for one in cast("list[Any]", records)
+    ]
+
+
+def _page(start: str, listing: re.Pattern[str]) -> int:
+    """Where the list of records begins in an object that is none itself; 0 if it has no such list."""
+    for match in listing.finditer(start) if start.startswith("{") else ():
+        for depth in (1, 2, 3):
+            try:
+                around = json.loads(f'{start[: match.start()]}"":0{"}" * depth}')
+            except (ValueError, RecursionError):
+                continue
+            return 0 if "title" in around else match.end()
+    return 0
+
+
+def _listed(
+    file: Path, text: IO[str], rest: str, listing: re.Pattern[str] | None
+) -> Iterator[dict[str, Any] | Fault]:
+    """The objects of a list whose beginning, `rest`, has been read; then of those that `listing` begins."""
+    at, more, between = 0, True, False
     while True:
-        while at < len(rest) and rest[at] in JOINTS:
+        if MONGO in rest:
+            rest = MONGO_NUMBER.sub(r"\1\2", rest)
+        while not between and at < len(rest) and rest[at] in JOINTS:
+            between = listing is not None and rest[at] == "]"
             at += 1
-        row, end = _object(rest, at)
+        if between and listing and (found := listing.search(rest, at)):
+            at, between = found.end(), False
+            continue
+        row, end = (("json", ""), 0) if between else _object(rest, at)
         if end:
             yield row
             at = end
@@ -102,7 +150,7 @@ def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | F
             part = text.read(CHUNK)
             rest, more, at = rest[at:] + part, bool(part), 0
         else:
-            if at < len(rest):
+            if at < len(rest) and not between:
                 yield row
             return
 
@@ -122,15 +170,6 @@ def json_table(file: Path, records: Records, columns: Columns) -> Records:
     """Records whose keys are columns: the header is that of the first ones, as one may lack a key of the others."""
     first = [*islice(records, BATCH)]
     header = [*dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)]
-    only = first[0][1] if len(first) == 1 else None
-    if isinstance(only, dict) and not {"title", "abstract", "authors", "year"} & {*map(str.casefold, header)}:
-        for key in (
-            key for key, one in only.items() if isinstance(one, list) and one and isinstance(one[0], dict)
-        ):
-            raise CorpusError(
-                f"{file}: one object with its records as the list {key!r}",
-                hint=f"take the list out: jq '.[{json.dumps(key)}]' {shlex.quote(file.name)} > papers.json",
-            )
     if header:
         columns(header)
     for number, row in chain(first, records):
@@ -153,13 +192,15 @@ def csv_header(line: str, known: Columns) -> tuple[str, list[str]]:
     return max(headers, key=lambda one: (len(known(one[1])), len(one[1])))
 
 
-def csv_records(file: Path, known: Columns, columns: Columns) -> Records:
+def csv_records(file: Path, known: Columns, columns: Columns, member: str | None = None) -> Records:
     """The rows of a CSV or TSV by column, or the fault of one."""
     csv.field_size_limit(LONGEST_CELL)
     number = 0
-    with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
+    with open_file(file, member, where=lambda: f" after row {number}" if number else "") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         first = text.readline(LONGEST_CELL)
+        while first and (not first.strip() or first.startswith("sep=")):  # Excel's line
+            first = text.readline(LONGEST_CELL)
         if not first.strip():
             return
         delimiter, header = csv_header(first, known)
@@ -170,9 +211,17 @@ def csv_records(file: Path, known: Columns, columns: Columns) -> Records:
             elif len(row) != len(header):
                 yield number, ("row", f"has {len(row)} cells, the header {len(header)}")
             elif not (letters := "".join(row)).isprintable() and SURROGATE.search(letters):
-                yield number, ("encoding", "not UTF-8")
+                yield number, _older_row(header, row)
             else:
                 yield number, dict(zip(header, row, strict=True))
+
+
+def _older_row(header: Sequence[str], row: Sequence[str]) -> dict[str, Any] | Fault:
+    try:
+        joined, remark = decoded("\0".join(row).encode("utf-8", "surrogateescape"))
+    except UnicodeDecodeError:
+        return "encoding", "not UTF-8"
+    return remarked(dict(zip(header, joined.split("\0"), strict=True)), remark)
 
 
 def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | Fault]:
@@ -275,19 +324,18 @@ BROKEN = (ParseError, LookupError, ValueError)
 """A parser's errors on invalid XML, an unknown encoding, or custom entities."""
 
 
-def xml_records(file: Path, element: str, kind: str) -> Records:
+def xml_records(file: Path, element: str, kind: str, member: str | None = None) -> Records:
     """The elements at a path of tags, such as `collection/volume/paper`, as objects: attributes as `@id`, inner elements by their
     tags, the whole text as "", the elements around as `^volume`. Raises `CorpusError` for XML that is broken, begins otherwise, or
     declares entities."""
     number = 0
-    with open_file(
-        file, where=lambda: f" after {element.rpartition('/')[2]} {number}" if number else ""
-    ) as stream:
+    last = element.rpartition("/")[2].replace("|", " or ")
+    with open_file(file, member, where=lambda: f" after {last} {number}" if number else "") as stream:
         try:
             for number, record in enumerate(_elements(_Bounded(file, stream, kind), element.split("/")), 1):
                 yield number, record
         except BROKEN as wrong:
-            after = f", after {element.rpartition('/')[2]} {number}" if number else ""
+            after = f", after {last} {number}" if number else ""
             raise CorpusError(
                 f"{file}: not well-formed XML without entities{after}: {wrong}",
                 hint="download the file again, or set another --format",
@@ -309,10 +357,12 @@ class _Bounded:
 
 
 def _elements(stream: _Bounded, path: Sequence[str]) -> Iterator[dict[str, Any]]:
-    from defusedxml.ElementTree import iterparse
+    from defusedxml.ElementTree import DefusedXMLParser, iterparse
 
-    above, around, last = list[Element](), dict[str, Any](), len(path) - 1
-    for event, element in iterparse(stream, events=("start", "end")):
+    above, around, last, tags = list[Element](), dict[str, Any](), len(path) - 1, path[-1].split("|")
+    parser = DefusedXMLParser(target=TreeBuilder())
+    parser.entity.update(entitydefs)  # letters such as &uuml;, which DBLP leaves to its DTD
+    for event, element in iterparse(stream, events=("start", "end"), parser=parser):
         if event == "start":
             above.append(element)
             if len(above) == 1 and element.tag != path[0]:
@@ -322,7 +372,7 @@ def _elements(stream: _Bounded, path: Sequence[str]) -> Iterator[dict[str, Any]]
                 )
             continue
         above.pop()
-        if len(above) == last and path[-1] in ("*", element.tag):
+        if len(above) == last and (element.tag in tags or "*" in tags):
             for outer in above:  # what stands before the first record in it
                 if f"^{outer.tag}" not in around:
                     around[f"^{outer.tag}"] = _plain(outer, {*above, element})
@@ -358,44 +408,72 @@ MOST_LINES, MOST_BLOCK = 100_000, 2**22
 """Maximum lines and bytes of a block; a longer one means another format."""
 
 
-def tag_records(file: Path, tag: str, begins: str, kind: str, hint: str) -> Records:
-    """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before.
-    Raises `CorpusError` if the file does not begin with the tag `begins`."""
-    pattern, start = re.compile(tag.encode()), begins.encode()
-    block, at, size, count, fault, blocks = dict[str, list[str]](), "", 0, 0, "", 0
-    with closing(lines(file)) as stream:
+class Tags(NamedTuple):
+    """How lines with tags make records; see `Format`."""
+
+    tag: str
+    begins: str
+    ends: str = ""
+    ignored: str = ""
+    lists: Collection[str] = ()
+
+
+def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None = None) -> Records:
+    """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before, or is
+    one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
+    pattern, ignored, start, begins = (
+        re.compile(tags.tag.encode()),
+        re.compile(tags.ignored.encode()),
+        tags.begins.encode(),
+        tags.begins,
+    )
+    block, at, size, count, blocks, gap = dict[str, list[bytes]](), "", 0, 0, 0, 0
+    with closing(lines(file, member)) as stream:
         for number, raw in stream:
             match = pattern.match(raw)
+            tag = match[match.lastindex or 0].decode() if match else ""
             new = match is not None and match[0] == start
-            if not at and not new:
-                raise CorpusError(f"{file}: line {number} is not {begins}: not {kind}", hint=hint)
+            if not block and not new:
+                if tags.ignored and ignored.match(raw):
+                    continue
+                if not blocks:
+                    raise CorpusError(f"{file}: line {number} is not {begins}: not {kind}", hint=hint)
+                if not gap:
+                    yield (blocks := blocks + 1), ("record", f"line {number} is between two records")
+                gap = number
+                continue
             if new and block:
-                yield (blocks := blocks + 1), ("encoding", fault) if fault else _block(block)
-                block, size, count, fault = dict[str, list[str]](), 0, 0, ""
+                yield (blocks := blocks + 1), _block(block)
+            if new:
+                block, size, count, gap = dict[str, list[bytes]](), 0, 0, 0
             if count == MOST_LINES or size + len(raw) > MOST_BLOCK:
                 raise CorpusError(
                     f"{file}: no {begins} in the {count:,} lines before line {number:,}, or they are too long: not {kind}",
                     hint=hint,
                 )
             size, count = size + len(raw), count + 1
-            rest = raw[match.end() :] if match else raw
-            try:
-                text = rest.decode("utf-8").strip()
-            except UnicodeDecodeError as wrong:
-                fault = fault or f"line {number}: byte {wrong.start} of its text is not UTF-8"
-                text = rest.decode("utf-8", errors="replace").strip()
-            at = match[match.lastindex or 0].decode() if match else at
-            values = block.setdefault(at, [])
-            if match or not values:
-                values.append(text)
+            if tag and tag == tags.ends:
+                yield (blocks := blocks + 1), _block(block)
+                block, at = dict[str, list[bytes]](), ""
+                continue
+            at = tag or at
+            values, value = block.setdefault(at, []), (raw[match.end() :] if match else raw).strip()
+            if match or not values or at in tags.lists:
+                values.append(value)
             else:
-                values[-1] += f" {text}"
+                values[-1] += b" " + value
     if block:
-        yield blocks + 1, ("encoding", fault) if fault else _block(block)
+        yield blocks + 1, _block(block)
 
 
-def _block(values: Mapping[str, list[str]]) -> dict[str, Any]:
-    return {tag: each[0] if len(each) == 1 else each for tag, each in values.items()}
+def _block(values: Mapping[str, list[bytes]]) -> dict[str, Any] | Fault:
+    try:
+        read = {tag: [decoded(one) for one in each] for tag, each in values.items()}
+    except UnicodeDecodeError as wrong:
+        return "encoding", f"byte {wrong.start} of {wrong.object[:40]!r} is not UTF-8"
+    remark = next((remark for each in read.values() for _, remark in each if remark), "")
+    texts = {tag: [text for text, _ in each if text] for tag, each in read.items()}
+    return remarked({tag: each[0] if len(each) == 1 else each for tag, each in texts.items() if each}, remark)
 
 
 # BibTeX and BibLaTeX, entry by entry; the id of a record is its key.
@@ -407,12 +485,12 @@ ENTRY_LINES, ENTRY_BYTES = 5000, 2**20
 """Maximum size of an entry: a longer one has lost its closing brace."""
 
 
-def bibtex_records(file: Path) -> Records:
+def bibtex_records(file: Path, member: str | None = None) -> Records:
     """The fields of each entry in LaTeX, its `key`, and `@place`: where it stands."""
     # the library logs entries that are rejects here
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
     macros, number, size = dict[str, str](), 0, 0
-    with closing(_entries(file)) as entries:
+    with closing(_entries(file, member)) as entries:
         for kind, line, source in entries:
             if kind == b"string":
                 text = source.decode("utf-8", "replace")
@@ -427,10 +505,10 @@ def bibtex_records(file: Path) -> Records:
                 yield number, entry | {"@place": place} if isinstance(entry, dict) else at_place(entry, place)
 
 
-def _entries(file: Path) -> Generator[tuple[bytes, int, bytes]]:
+def _entries(file: Path, member: str | None) -> Generator[tuple[bytes, int, bytes]]:
     """The text from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
     kind, first, source, size = b"", 0, list[bytes](), 0
-    with closing(lines(file)) as stream:
+    with closing(lines(file, member)) as stream:
         for number, line in stream:
             if begin := BEGIN.match(line):
                 if source:
@@ -450,7 +528,7 @@ def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
     if len(source) > ENTRY_BYTES:
         return "entry", f"longer than {ENTRY_BYTES >> 20} MB"
     try:
-        text = source.decode("utf-8")
+        text, remark = decoded(source)
     except UnicodeDecodeError as wrong:
         return "encoding", f"byte {wrong.start} is not UTF-8"
     low = text.lower()
@@ -463,7 +541,8 @@ def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
         return "entry", several if library.entries else "no entry"
     [entry] = library.entries
     fields = {name.lower(): one.value for name, one in entry.fields_dict.items()}
-    return {"key": entry.key} | {name: value for name, value in fields.items() if isinstance(value, str)}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    return remarked({"key": entry.key} | texts, remark)
 
 
 def at_place(fault: Fault, place: str) -> Fault:

@@ -16,9 +16,16 @@ from manyheads.documents.sections import core_of
 Object: TypeAlias = Mapping[str, Any]
 FieldName = Literal[
     "id", "title", "abstract", "authors", "author_ids", "affiliations", "year", "citations", "venue", "keywords",
-    "references", "core_references", "introduction", "method",
+    "references", "core_references", "introduction", "method", "doi",
 ]  # fmt: skip
-YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
+YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?=(?:0[1-9]|1[0-2])[0-3]\d(?!\d)|(?!\d))")
+"""A year, also that of 20151231."""
+UNSURE = re.compile(r"(?<!\d)\d{1,3}[uX]+(?!\w)")
+"""A year of which only the century or the decade is known (EDTF)."""
+PLACEHOLDER = re.compile(
+    r"\W*no (?:abstracts?|authors?|author name|author id)s? (?:is |are )?(?:available|listed|found)\W*", re.I
+)
+"""What databases write for an abstract or authors that are not there."""
 SHOWN = 60
 UNKNOWN = frozenset(("", "-", "–", "?", "na", "n/a", "nan", "nil", "none", "null", "unknown"))
 """What tables write for a number that is not there."""
@@ -38,6 +45,45 @@ def text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # columns of numbers with gaps are read as floats
     return str(value)
+
+
+def written(value: object) -> str:
+    """The text of a field. Raises `ValueError` for an object, also one written as JSON or Python in a text."""
+    if isinstance(value, bytes):
+        raise ValueError("bytes, not a text")
+    if isinstance(value, str) and value[:1] in "{[" and value[-1:] in "}]":
+        value = found if isinstance(found := literal(value), dict) else value
+    objects = value if isinstance(value, list) else [value]
+    if any(isinstance(one, dict) and "" not in one for one in cast("list[Any]", objects)):
+        raise ValueError("an object, not a text")
+    if isinstance(value, list):  # such as the parts of an abstract
+        return " ".join(filter(None, map(text, cast("list[Any]", value))))
+    return text(value)
+
+
+def abstract(value: object) -> str:
+    """An abstract; also from the positions of its words (`{"Pears": [0, 4], …}`)."""
+    value = literal(value)
+    if isinstance(value, dict):
+        index = cast(Object, value)
+        index = index.get("InvertedIndex", index)
+        places: list[Any] = [*index.values()] if isinstance(index, dict) else []
+        if all(isinstance(some, list) and all(type(at) is int for at in some) for some in places):
+            words = [
+                (at, word) for word, some in zip(cast(Object, index), places, strict=True) for at in some
+            ]
+            value = " ".join(word for _, word in sorted(words))
+    found = written(value)
+    return "" if PLACEHOLDER.fullmatch(found) else found
+
+
+DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+", re.ASCII)
+
+
+def doi_of(text: str) -> str | None:
+    """The DOI in a text, such as a link."""
+    found = DOI.search(text)
+    return found and found[0].rstrip(".,;")
 
 
 def count_of(value: object) -> int | None:
@@ -73,8 +119,13 @@ def year_of(value: object) -> int | None:
     """The year of a number or a date, None if missing. Raises ValueError if it contains no year."""
     if isinstance(value, dt.date):
         return value.year
-    if isinstance(value, str) and (year := YEAR.search(value)):
-        return int(year[0])
+    if isinstance(value, dict | list):
+        value = written(cast(object, value))
+    if isinstance(value, str):
+        if year := YEAR.search(value):
+            return int(year[0])
+        if UNSURE.search(value):
+            raise ValueError(f"no single year: {value[:SHOWN]!r}")
     return whole(value)
 
 
@@ -86,13 +137,14 @@ NO_COMMA = re.compile(r"""(['"])\s+(?=['"])""")
 
 def sequence(cell: object) -> list[Any] | None:
     """A cell with a list, or its text as JSON, Python or NumPy."""
-    cell = _literal(cell)
+    cell = literal(cell)
     if isinstance(cell, Iterable) and not isinstance(cell, str | bytes | Mapping):
         return list(cast("Iterable[Any]", cell))
     return None
 
 
-def _literal(cell: object) -> object:
+def literal(cell: object) -> object:
+    """The list or the object that a text has in JSON, Python or NumPy; anything else as it is."""
     if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
         return cell
     try:
@@ -114,7 +166,8 @@ def terms(text: str) -> list[str]:
 
 def _keywords(value: object) -> list[str]:
     words = sequence(value)
-    return terms(text(value)) if words is None else [*filter(None, map(text, words))]
+    listed = terms(written(value)) if words is None else [written(_first(one, TERM) or one) for one in words]
+    return [word for one in listed if (word := one.lstrip("*"))]  # PubMed's major topics have a star
 
 
 def entries(value: object) -> list[Any]:
@@ -131,30 +184,45 @@ def _places(value: object) -> Object:
 
 
 def _ids(value: object) -> Object:
-    ids = [*map(text, sequence(value) or ())]
+    if isinstance(value, str) and PLACEHOLDER.fullmatch(value):
+        return {}
+    listed = sequence(value)
+    ids = [*map(text, filter(None, map(str.strip, text(value).split(";"))) if listed is None else listed)]
     return {"author_ids": ids} if any(ids) else {}
 
 
 # Names.
 
-PERSON, PERSON_ID = ("name", "full_name", "author"), ("id", "author_id", "authorId")
+TERM = ("name", "display_name", "keyword", "term")
+PERSON = ("name", "full_name", "display_name", "author", "literal", "raw_author_name")
+PERSON_ID = ("id", "author_id", "authorId", "author")
+PARTS = (
+    ("given", "first", "firstName"),
+    ("middle",),
+    ("dropping-particle",),
+    ("non-dropping-particle",),
+    ("family", "last", "lastName"),
+    ("suffix",),
+)
+"""Keys of a person's name, and of its parts in their order."""
+SCOPUS_ID = re.compile(r"\s*\(\d{6,}\)")
 
 
 def people(cell: object) -> Mapping[str, Any]:
-    """Names and ids of authors, in a list or a text. Raises `ValueError` if there are none, or they cannot be separated."""
+    """Names and ids of authors, in a list or a text; none for an empty one. Raises `ValueError` if they cannot be separated."""
+    if isinstance(cell, str) and PLACEHOLDER.fullmatch(cell):
+        return {"authors": []}
     listed = _people(cell)
-    if listed is not None:
-        ids = [text(_first(one, PERSON_ID)) for one in listed]
-        return {"authors": [*map(person, listed)], "author_ids": ids if any(ids) else ()}
-    if (authors := _names(text(cell))) is None:
-        raise ValueError("empty")
-    return {"authors": authors}
+    if listed is None:
+        return {"authors": _names(text(cell))}
+    ids = [text(_first(one, PERSON_ID)) for one in listed]
+    return {"authors": [*map(person, listed)], "author_ids": ids if any(ids) else ()}
 
 
 def _people(cell: object) -> list[Any] | None:
     """A list of authors, or Hugging Face's object of lists; None for a text of names. Raises `ValueError` for a text that begins
     like a list but is not one."""
-    value = _literal(cell)
+    value = literal(cell)
     if isinstance(value, Mapping):
         about = cast(Object, value)
         lists = {name: values for name, one in about.items() if (values := sequence(one)) is not None}
@@ -166,11 +234,13 @@ def _people(cell: object) -> list[Any] | None:
 
 
 def person(one: object) -> str:
-    """A name: text, an object with a name, or a list of family name, given name, suffix as in arXiv's data."""
+    """A name: text, an object with a name or its parts, or a list of family name, given name, suffix as in arXiv's data."""
     if isinstance(one, list | tuple):
         family, *rest = [text(part) for part in cast("Sequence[Any]", one)] or [""]
         return " ".join(filter(None, (*rest[:1], family, *rest[1:2])))
-    return text(_first(one, PERSON) or one)
+    if (inner := _first(one, PERSON)) is not None:
+        return person(inner)
+    return text(one) or " ".join(filter(None, (text(_first(one, keys)) for keys in PARTS)))
 
 
 def _first(one: object, keys: Sequence[str]) -> object:
@@ -178,18 +248,18 @@ def _first(one: object, keys: Sequence[str]) -> object:
     return next((about[key] for key in keys if about.get(key)), None)
 
 
-def _names(text: str) -> list[str] | None:
-    """The names in one text, separated by semicolons, bars or `and`, else by commas; None for an empty one."""
+def _names(text: str) -> list[str]:
+    """The names in one text, separated by semicolons, bars or `and`, else by commas."""
     text = html.unescape(text)
     for mark in (";", "|"):
-        if mark in text:
+        if mark in text or SCOPUS_ID.search(text):
             return [natural_order(name) for part in text.split(mark) if (name := part.strip())]
     people = [name for part in text.split(" and ") if (name := part.strip(" ,"))]
     if len(people) > 1 and not _is_enumeration(people):
         return [*map(natural_order, people)]
     parts = [part.strip() for part in ",".join(people).split(",") if part.strip()]
     if len(parts) < 2 or all(" " in part for part in parts):
-        return parts or None
+        return parts
     if len(parts) % 2:
         raise ValueError(f"cannot separate the names, use semicolons: {text[:SHOWN]!r}")
     return [f"{first} {family}" for family, first in zip(parts[::2], parts[1::2], strict=True)]
@@ -204,9 +274,9 @@ def _is_enumeration(people: Sequence[str]) -> bool:
 
 
 def natural_order(name: str) -> str:
-    """`Okafor, Ansel` as Ansel Okafor."""
-    family, comma, first = name.partition(",")
-    return f"{first.strip()} {family.strip()}" if comma and first.strip() else name
+    """`Okafor, Ansel, Jr` as Ansel Okafor Jr."""
+    family, first, suffix = ([part.strip() for part in SCOPUS_ID.sub("", name).split(",", 2)] + ["", ""])[:3]
+    return " ".join(filter(None, (first, family, suffix)))
 
 
 OTHERS = "others"
@@ -249,6 +319,12 @@ def anthology_id(parts: str) -> str:
     return f"{collection}-{volume:0>2}{paper:0>2}" if wide else f"{collection}-{volume}{paper:0>3}"
 
 
+NAMESAKE = re.compile(r" \d{4}$")
+"""DBLP's number of a person with the name of others: Wei Wang 0001."""
+EMBASE = re.compile(r"\s*\((?:1[5-9]|20)\d\d\).*", re.DOTALL)
+"""The year, volume and pages after a journal's name."""
+
+
 def unarxive(record: Object) -> Mapping[str, Any]:
     """References of a paper of unarXive with their identifiers; introduction and method by headings, see `core_of`."""
     entries = _object(record.get("bib_entries"))
@@ -276,21 +352,27 @@ def _entry(entry: Object) -> str:
 
 
 FIELDS: Mapping[FieldName, Callable[[Any], Any]] = {
-    **dict.fromkeys(("id", "title", "abstract", "introduction", "method"), text),
+    **dict.fromkeys(("id", "title", "introduction", "method"), written),
+    "abstract": abstract,
     "authors": people,
     "author_ids": _ids,
     "affiliations": _places,
     "year": year_of,
     "citations": whole,
-    "venue": lambda value: text(value) or None,
+    "venue": lambda value: written(value) or None,
+    "doi": lambda value: doi_of(written(value)),
     "keywords": _keywords,
     "references": entries,
     "core_references": entries,
 }
 """The meaning of a value, by field, or several fields of authors; it raises `ValueError` for one without."""
-ReadName = Literal["anthology_id", "bibtex_names", "latex", "natural_order"]
+ReadName = Literal[
+    "anthology_id", "bibtex_names", "dblp_name", "embase_venue", "embase_year", "latex", "natural_order"
+]
 READ: Mapping[ReadName, Callable[[str], Any]] = {
     "anthology_id": anthology_id, "bibtex_names": bibtex_names, "latex": from_latex, "natural_order": natural_order,
+    "dblp_name": lambda name: NAMESAKE.sub("", name), "embase_venue": lambda source: EMBASE.sub("", source),
+    "embase_year": lambda source: "".join(EMBASE.findall(source)[:1]) or source,
 }  # fmt: skip
 """How a text is read before its field's own meaning, for what no path says."""
 COMPUTED: Mapping[Literal["unarxive"], Callable[[Object], Object]] = {"unarxive": unarxive}

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from manyheads.base.papers import fold
-from manyheads.documents.document import Reference
+from manyheads.documents.document import SIGN, Reference
 from manyheads.documents.layout import TextLine, joined, spacing
 
 LABEL = re.compile(r"^(?:\[(\d{1,4}|[A-Za-z+]{1,8}\d{2}[a-z]?)\]|(\d{1,3})\.(?=\s)|\((\d{1,3})\)(?=\s))\s*")
@@ -17,7 +17,13 @@ ARXIV = re.compile(
     r"(?:arxiv(?:\.org/(?:abs|pdf)/|[:.,]?)(?:\s*preprint)?(?:\s*arxiv:?)?\s*|\babs/)(\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})",
     re.I | re.A,
 )
-QUOTED = re.compile(r"[“\"]([^”\"]{8,300})[”\"]|‘‘([^’]{8,300})’’|``(.{8,300}?)''")
+QUOTED = re.compile(
+    r"[“\"]([^”\"]{8,300})[”\"]|‘‘([^’]{8,300})’’|``(.{8,300}?)''|[《「『“]([^》」』”]{2,200})[》」』”]"
+)
+ASIAN = re.compile(rf"[{SIGN}가-힣]")
+WIDE = {code: f"{chr(code - 0xFEE0)} " for code in map(ord, "．，：；")} | {"。": ". "}
+KIND = re.compile(r"\s*\[[A-Z]{1,2}(?:/[A-Z]{1,2})?\]")
+"""The kind of a work in Chinese lists (GB/T 7714): `[J]`, `[M/OL]`."""
 LETTER = r"A-ZÀ-ÖØ-ÞĀ-Ž"
 NAME = rf"(?:(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+){{0,3}}[{LETTER}][\w’'‐-]{{1,40}}(?:\s+(?:van|von|de|der|den)\s+[{LETTER}][\w’'-]{{1,40}})?"
 YEARS = r"(?:19|20)\d\d[a-z]?(?:\s*[,;&]\s*(?:(?:19|20)\d\d[a-z]?|[a-z](?=[,;)\s])))*"
@@ -188,16 +194,18 @@ JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\
 
 
 def _told(text: str) -> tuple[tuple[str, ...], str]:
+    if ASIAN.match(text):
+        text = KIND.sub("", text.translate(WIDE))
     quoted = QUOTED.search(text)
     if quoted:
-        title = (quoted[1] or quoted[2] or quoted[3]).strip().rstrip(",.")
+        title = next(filter(None, quoted.groups())).strip().rstrip(",.")
         return family_names(text[: quoted.start()]), title
     for authors in AUTHORS:
         if (match := authors.match(text)) and len(text) - match.end() > 10:
             rest = re.sub(r"^[\s.,:;]*(?:[(\[]?(?:19|20)\d\d[a-z]?[)\]]?[\s.,:]+)?", "", text[match.end() :])
             title = _sentence(rest)
             return family_names(match[0]), "" if VENUE.match(title) else title
-    stop = next((one for one in STOP.finditer(text) if one.start() > 4), None)
+    stop = next((one for one in STOP.finditer(text) if one.start() > (1 if ASIAN.match(text) else 4)), None)
     dated = AFTER_YEAR.search(text)
     if dated and len(text) - dated.end() > 15 and 4 < dated.start() <= (stop.end() + 2 if stop else 300):
         return family_names(text[: dated.start()]), _sentence(text[dated.end() :])
@@ -225,10 +233,10 @@ def _sentence(text: str) -> str:
 
 def family_names(text: str) -> tuple[str, ...]:
     """The family names in a list of authors, with given names in any notation."""
-    text = re.sub(r"\bet\s+al\.?|\([^)]*\)|\b(?:eds?|editors?)\.?(?=\W|$)", " ", text).strip(" .,;:")
+    text = re.sub(r"\bet\s+al\.?|\([^)]*\)|等$|\b(?:eds?|editors?)\.?(?=\W|$)", " ", text).strip(" .,;:")
     text = re.sub(rf"({FAMILY})\s[A-Z]{{1,3}}(?=[,.;]|$)", r"\1", text)
     initials = re.compile(r"^(?:[A-Z]\.?[\s-]*){1,4}$|^(?:Jr|Sr|II|III)\.?$")
-    pieces = [piece.strip() for piece in re.split(r",|;|\s+and\s+|\s*&\s*", text)]
+    pieces = [piece.strip() for piece in re.split(r"[,;、·・]|\s+and\s+|\s*&\s*", text)]
     pieces = [re.sub(r"^and\s+", "", piece) for piece in pieces if piece]
     names: list[str] = []
     inverted = len(pieces) > 1 and bool(initials.match(pieces[1]))
@@ -239,7 +247,7 @@ def family_names(text: str) -> tuple[str, ...]:
             name = re.sub(r"(?:\s+[A-Z]\.?-?)+$", "", piece)
         else:
             match = re.search(r"((?:\b(?:van|von|de|der|den|del|da|di|la|le|ten|el|dos|al)\s+)*\S+)$", piece)
-            name = match[1] if match else piece
+            name = match[1] if match and not ASIAN.match(piece) else piece
         name = name.strip(" .")
         if name and name[0].isalpha() and len(name) < 40:
             names.append(name)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.documents.section_kinds import Kind
+from manyheads.documents.headings import Kind
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the upper left corner of the page in reading direction."""
@@ -38,8 +38,18 @@ class Limits:
     """Seconds after which no further page is read."""
 
 
-WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
-"""A word; of Chinese, Japanese or Korean, a sign."""
+SIGN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""The signs of Chinese and Japanese, which are written without blanks; Korean has them."""
+STOPS = "\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
+"""Their punctuation."""
+WORD = re.compile(rf"[{SIGN}]|[^\W_{SIGN}]+")
+BLANK = re.compile(rf"(?<=[{SIGN}{STOPS}]) +(?=[{SIGN}{STOPS}])")
+"""Between two signs: from the end of a line, or from a line stretched to its column."""
+
+
+def word_count(text: str) -> int:
+    """Number of words; a sign of Chinese or Japanese counts as one."""
+    return len(WORD.findall(text))
 
 
 def letter_count(text: str) -> int:
@@ -128,9 +138,9 @@ class Note(_Part):
     """From 1; 0 if the format has no pages."""
 
 
-Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "metadata"]
-"""Drawn without ink or in the background's colour; too small; outside; under a picture; in a format's comments; in a file's
-metadata."""
+Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "deleted", "metadata"]
+"""Drawn without ink or in the background's colour; too small; outside; under a picture; in a format's comments; a tracked
+deletion; in a file's metadata."""
 
 
 class Hidden(_Part):
@@ -226,7 +236,7 @@ class Document(_Part):
 
     @property
     def words(self) -> int:
-        return sum(len(WORD.findall(unit.text)) for unit in self.units())
+        return sum(word_count(unit.text) for unit in self.units())
 
     def text(self, *kinds: Kind) -> str:
         """The text of all sections, or of some kinds, with headings."""

@@ -24,6 +24,7 @@ from manyheads.documents.document import (
     Speech,
     Table,
     letter_count,
+    word_count,
 )
 from manyheads.documents.sections import (
     ABSTRACT,
@@ -138,7 +139,7 @@ class Draft:
     def _shorten_abstract(self) -> None:
         """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
         abstract, _, rest = self.abstract.partition("\n")
-        if not rest or len(self.abstract.split()) <= LONGEST:
+        if not rest or word_count(self.abstract) <= LONGEST:
             return
         cut = len(abstract) + 1
         begun = [(page, start - cut) for page, start in self.abstract_starts if start > cut]
@@ -169,7 +170,7 @@ class Draft:
 
 
 CAPTION = re.compile(
-    r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:.|–—][*_]*\s*(.*)$",
+    r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.|[图圖図表]|그림|표)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:：.．|–—][*_]*\s*(.*)$",
     re.S | re.I,
 )
 ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
@@ -255,7 +256,9 @@ def _captioned(blocks: Sequence[Block]) -> list[Block]:
     for one in blocks:
         caption = CAPTION.match(one.text) if one.kind in ("paragraph", "figure", "table") else None
         if one.kind == "paragraph" and caption:
-            kind: Literal["figure", "table"] = "table" if caption[1].lower().startswith("tab") else "figure"
+            kind: Literal["figure", "table"] = (
+                "table" if caption[1].lower().startswith(("tab", "表", "표")) else "figure"
+            )
             last = done[-1] if done else None
             if last and last.kind == kind and not last.number:
                 done[-1] = replace(last, text=caption[3] or last.text, number=caption[2])
@@ -287,7 +290,9 @@ def _names(text: str) -> list[str]:
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """The text above the first heading: authors, abstract; all of it without headings."""
     others = len(paragraphs) > 1 or draft.divisions or draft.abstract
-    short = paragraphs and len(paragraphs[0].split()) <= 30 and not paragraphs[0].endswith((".", ";", ","))
+    short = (
+        paragraphs and word_count(paragraphs[0]) <= 30 and not paragraphs[0].endswith((".", ";", ",", "。"))
+    )
     if short and not draft.title and others:
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
@@ -296,10 +301,10 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
     for number, text in enumerate(paragraphs):
         if (match := ABSTRACT.match(text)) and not draft.abstract:
             rest = [text[match.end() :], *paragraphs[number + 1 :]]
-            if draft.divisions or sum(len(one.split()) for one in rest) <= LONGEST:
+            if draft.divisions or sum(map(word_count, rest)) <= LONGEST:
                 draft.abstract = "\n".join(filter(None, rest))
                 return
-    words = sum(len(text.split()) for text in paragraphs)
+    words = sum(map(word_count, paragraphs))
     if draft.abstract and draft.divisions and words <= FRONT:
         return
     introduced = draft.divisions and draft.divisions[0].title.casefold().startswith("introduction")

@@ -21,13 +21,14 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
-from manyheads.documents.layout import PageLines, TextLine, joined, wordy
+from manyheads.documents.layout import ENDS, PageLines, TextLine, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Graphic, PdfWord
 
 LABEL = re.compile(
-    r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
-    r"([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5})(?![\w)])\s*([:.|–—]?)\s*(.*)$"
+    r"^(?:(?:Supplementary|Extended Data)\s+)?"
+    r"(Figure|Fig\.?|FIGURE|FIG\.?|Abbildung|Abb\.|Table|TABLE|Tab\.|Tabelle|[图圖図表]|그림|표)\s*"
+    r"([A-Z]?\.?\d{1,3}(?:[.-]\d{1,2})?|[IVX]{1,5})(?![a-zA-Z\d_)])\s*([:：.．|–—]?)\s*(.*)$"
 )
 
 
@@ -75,7 +76,7 @@ def captions_of(sheet: PageLines, body: float) -> list[Caption]:
         left, right = 0.0, sheet.page.width
         if sheet.gutter is not None and line.column >= 0 and max(one.x1 for one in lines) < line.right + 20:
             left, right = (left, sheet.gutter) if line.column == 0 else (sheet.gutter, right)
-        kind = "table" if match[1].casefold().startswith("tab") else "figure"
+        kind = "table" if match[1].casefold().startswith(("tab", "表", "표")) else "figure"
         made.append(Caption(kind, match[2], lines, left, right))
     for one in made:
         _keep_apart(one, made, sheet, body)
@@ -87,7 +88,7 @@ def _starts_caption(line: TextLine, sheet: PageLines, body: float) -> bool:
     match = LABEL.match(line.text)
     if not match:
         return False
-    if match[3] in (":", "|", "–", "—") or not match[4]:
+    if match[3] in (":", "：", "|", "–", "—") or not match[4]:
         return True
     above = [
         one
@@ -97,9 +98,9 @@ def _starts_caption(line: TextLine, sheet: PageLines, body: float) -> bool:
     previous = max(above, key=lambda one: one.base, default=None)
     apart = previous is None or line.base - previous.base > 1.5 * line.size or not prose(previous, body)
     marked = line.words[0].bold or abs(line.size - body) > 0.4
-    if match[3] == ".":
+    if match[3] in (".", "．"):
         return (apart or marked) and not match[4][:1].islower()
-    return apart and marked and match[4][:1].isupper()
+    return apart and marked and match[4][:1].isalpha() and not match[4][:1].islower()
 
 
 def _next_line(lines: Sequence[TextLine], sheet: PageLines, starts: Sequence[TextLine]) -> TextLine | None:
@@ -218,7 +219,7 @@ def _texts(sheet: PageLines, captions: Sequence[Caption], body: float) -> list[T
     for number, line in enumerate(lines):
         # The last line of a paragraph that begins on the previous page or column.
         first = number == 0 or line.column != lines[number - 1].column
-        last = line.text.endswith((".", ":", "?", "!")) and wordy(line)
+        last = line.text.endswith(ENDS) and wordy(line)
         if first and last and abs(line.size - body) < 0.6 and line.x0 - line.left < 3:
             text.add(id(line))
     for _ in range(2):

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
-from manyheads.documents.document import Document, Hidden, letter_count
-from manyheads.documents.draft import Block, draft_of
+from manyheads.documents.document import Document, Hidden, Why, letter_count
+from manyheads.documents.draft import Block, Draft, draft_of
 from manyheads.documents.pictures import beside
 from manyheads.documents.sections import ABSTRACT
 
@@ -38,6 +38,8 @@ UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
     r"|text-indent:-\d{3,}|left:-\d{3,}|clip:rect\(0"
 )
+WHYS: Mapping[str, Why] = {"deletion": "deleted", "comment-start": "comment"}
+"""Classes of what Pandoc keeps of an editor's changes."""
 METAS: Mapping[str, Literal["title", "authors", "abstract"]] = {
     "title": "title", "author": "authors", "abstract": "abstract",
 }  # fmt: skip
@@ -97,8 +99,13 @@ class _Tree(HTMLParser):
 
 def read_html(path: Path, text: str) -> Document:
     """A paper on a page; hidden text and comments are separated."""
+    return draft_of_html(path.parent, text).document()
+
+
+def draft_of_html(home: Path, text: str) -> Draft:
+    """As above, before citations are found. `home` has the pictures: a folder, or an archive."""
     tree = _Tree(text)
-    page = _Blocks(path.parent)
+    page = _Blocks(home)
     page.walk(tree.root)
     page.end_paragraph()
     kinds = {one.kind for one in page.blocks}
@@ -114,7 +121,7 @@ def read_html(path: Path, text: str) -> Document:
     draft.letters = letter_count(_inline(tree.root))
     draft.hidden += page.hidden
     draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
-    return draft.document()
+    return draft
 
 
 class _Blocks:
@@ -158,7 +165,8 @@ class _Blocks:
             return
         if _hides(node):
             if text := _inline(node):
-                self.hidden.append(Hidden(text=text, page=0, why="invisible"))
+                why = next((WHYS[one] for one in WHYS if node.has(one)), "invisible")
+                self.hidden.append(Hidden(text=text, page=0, why=why))
             return
         if tag in APART:
             self.end_paragraph()
@@ -201,7 +209,13 @@ class _Blocks:
         labelled = (one for one in captions if one.startswith(("Fig", "Tab")))
         caption = next(labelled, captions[-1] if captions else "")
         images = [*node.all("img")]
-        if node.has("ltx_table") or node.tag == "table" or (caption.startswith("Tab") and not images):
+        inner = not images and next(node.all("table"), None) is not None
+        if (
+            inner
+            or node.has("ltx_table")
+            or node.tag == "table"
+            or (caption.startswith("Tab") and not images)
+        ):
             cells = ([one for one in row.children if isinstance(one, Element)] for row in node.all("tr"))
             rows = (tuple(_inline(one) for one in row if one.tag in ("td", "th")) for row in cells)
             self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))

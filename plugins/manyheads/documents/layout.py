@@ -20,7 +20,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import TypeVar
 
-from manyheads.documents.document import Box
+from manyheads.documents.document import BLANK, Box, word_count
 from manyheads.documents.words import PdfPage, PdfWord
 
 T = TypeVar("T")
@@ -36,7 +36,9 @@ NUMBER = re.compile(r"(?:page\s*)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–�
 STAMP = re.compile(
     r"(?i)^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)"
 )
-CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm)\s*[A-Z]?\d", re.I)
+CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm|[图圖図表]|그림|표)\s*[A-Z]?\d", re.I)
+ENDS = (".", ":", "?", "!", "。", "：", "？", "！", "．")
+"""The last signs of paragraphs."""
 ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")
 MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
 
@@ -70,7 +72,8 @@ class TextLine:
             bases[round(one.base, 1)] += len(one.text)
         self.size, self.largest = letters.most_common(1)[0][0], max(letters)
         self.base = bases.most_common(1)[0][0]
-        self.text = " ".join(one.text for one in words)
+        apart = len(words) > 3 and all(len(one.text) == 1 and one.text.isalpha() for one in words)
+        self.text = ("" if apart else " ").join(one.text for one in words)
 
     @property
     def top(self) -> float:
@@ -173,7 +176,7 @@ def _follows(one: TextLine, other: TextLine, size: float) -> bool:
 
 def _with_indices(lines: list[TextLine]) -> list[list[PdfWord]]:
     """Lines, with superscripts and subscripts of formulas in their positions."""
-    hosts = [one for one in lines if len(one.words) > 3]
+    hosts = [one for one in lines if word_count(one.text) > 3]
     bases = [one.base for one in hosts]
     kept: list[TextLine] = []
     more: dict[int, list[PdfWord]] = {}
@@ -240,7 +243,9 @@ def _agree(made: Sequence[PageLines]) -> None:
 
 def wordy(line: TextLine) -> bool:
     """Whether a line consists of words rather than numbers and symbols."""
-    return sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and len(line.words) > 2
+    return (
+        sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and word_count(line.text) > 2
+    )
 
 
 def _halves(line: TextLine, gutter: float) -> list[TextLine]:
@@ -376,6 +381,8 @@ def spacing(lines: Sequence[TextLine]) -> float:
     return median(steps) if steps else 12.0
 
 
+HANGUL = re.compile("[\uac00-\ud7af]")
+"""Korean, whose lines may end within a word, without a hyphen."""
 COMPOUNDS = frozenset(
     re.findall(
         r"\w+",
@@ -406,13 +413,15 @@ def joined(lines: Iterable[str], words: Mapping[str, int] = MappingProxyType({})
     """Lines as one text; words divided at line ends are joined as in `words`."""
     text = ""
     for line in map(str.strip, lines):
-        if text.endswith("-") and text[-2:-1].isalpha() and line[:1].isalpha():
+        divided = text.endswith("-") and text[-2:-1].isalpha() and line[:1].isalpha()
+        if divided or (HANGUL.match(text[-1:]) and HANGUL.match(line)):
             head = text.split()[-1].casefold().strip("(“\"'")
             tail = line.split()[0].casefold().strip(".,;:)”\"'")
             one, two = words.get(head[:-1] + tail, 0), words.get(head + tail, 0)
             kept = two > one if one or two else head[:-1].rpartition("-")[2] in COMPOUNDS
             solid = line[:1].islower() and not kept
-            text = (text[:-1] if solid else text) + line
+            whole = (text[:-1] if solid else text) if divided else text if two else f"{text} "
+            text = whole + line
         else:
             text = f"{text} {line}" if text else line
-    return text
+    return BLANK.sub("", text)

@@ -12,12 +12,23 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.text import count
 from manyheads.documents.bibliography import entries, reference
-from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, hull, letter_count
+from manyheads.documents.document import (
+    Box,
+    Document,
+    Figure,
+    Hidden,
+    Limits,
+    Note,
+    hull,
+    letter_count,
+    word_count,
+)
 from manyheads.documents.draft import Draft, day_made, numbers_told, speech, year_told
 from manyheads.documents.figures import floats, wider
+from manyheads.documents.headings import ABSTRACT
 from manyheads.documents.layout import TextLine, groups, joined, marked, sheets, vocabulary
 from manyheads.documents.pdfium import address, clips, objects, opened, spare
-from manyheads.documents.sections import ABSTRACT, Division, divisions, paragraphs, title_and_authors
+from manyheads.documents.sections import Division, divisions, opens_abstract, paragraphs, title_and_authors
 from manyheads.documents.words import (
     SCANNED,
     Graphic,
@@ -154,15 +165,13 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         one.text, one.starts = paragraphs(one.lines, words)
         on = {line.page for line in one.lines} | ({one.heading.page} if one.heading else set())
         one.pages = tuple(sorted(on))
-    part = _abstract(parts)
-    abstract = ABSTRACT.sub("", part.text) if part else ""
-    label = len(part.text) - len(abstract) if part else 0
+    part, label = _abstract(parts, body)
     first = " ".join(word.text for word in pages[0].words)
     listed = [entry for one in parts if one.references for entry in entries(one.lines, words)]
     seen = (word for page in pages for word in page.words if not _beside([word.ink], page.number, figures, 0))
     return Draft(
         title=title,
-        abstract=abstract,
+        abstract=part.text[label:] if part else "",
         abstract_starts=tuple((page, max(0, start - label)) for page, start in part.starts) if part else (),
         authors=authors,
         year=year_told(first),
@@ -187,7 +196,7 @@ def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequenc
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     words = [word.text for page in pages for word in page.words]
-    few = len(words) < min(SCANNED * len(pages), 200)
+    few = sum(map(word_count, words)) < min(SCANNED * len(pages), 200)
     if few or garbled(words):
         signs = "mostly signs: its fonts do not say which letters they draw"
         why = "so it is probably a scan" if few else signs
@@ -208,12 +217,19 @@ def garbled(words: Sequence[str]) -> bool:
     return many or legible < LEGIBLE / 4 * others
 
 
-def _abstract(parts: Sequence[Division]) -> Division | None:
-    """The abstract: the first with its heading and a text; without a heading, the text before the introduction."""
+def _abstract(parts: Sequence[Division], body: float) -> tuple[Division | None, int]:
+    """The abstract, and the length of its label: the first with its heading and a text; without a heading, the text before the
+    introduction."""
     for part in parts:
-        if ABSTRACT.fullmatch(part.title) and ABSTRACT.sub("", part.text):
-            return part
-    return parts[0] if len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction" else None
+        if ABSTRACT.fullmatch(part.title) and not part.number:
+            labelled = part.lines and opens_abstract(part.lines[0], body)
+            label = ABSTRACT.match(part.lines[0].text) if labelled else None
+            letters = len("".join(label[0].split())) if label else 0
+            place = re.match(rf"(?:\s*\S){{{letters}}}\s*", part.text)
+            if place and place.end() < len(part.text):
+                return part, place.end()
+    untitled = len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction"
+    return parts[0] if untitled else None, 0
 
 
 def _hidden(text: Unseen, page: int, figures: Sequence[Figure]) -> Hidden:

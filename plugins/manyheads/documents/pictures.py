@@ -1,6 +1,8 @@
 """Pictures: crops of a PDF's pages, and files beside a document."""
 
 import math
+import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -26,6 +28,7 @@ SIDE = 6000
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP")
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf")
 """Supported formats, most likely first."""
+ARCHIVES = (".docx", ".docm", ".odt", ".epub")
 Lack: TypeAlias = Literal["missing", "unreadable", "small", "large"]
 
 
@@ -43,6 +46,10 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
     Raises:
         DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
+    if figure.files and path.suffix.lower() in ARCHIVES:
+        return png(
+            _joined([_read(_unpacked(path, name), pixels, path) for name in figure.files[:12]], pixels)
+        )
     if figure.files:
         files = [_need_inside(path.parent, name) for name in figure.files[:12]]
         return png(_joined([_read(file, pixels) for file in files], pixels))
@@ -56,6 +63,25 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
     return png(drawn(path, figure.page, figure.box, figure.turn, pixels=pixels))
 
 
+def _unpacked(path: Path, name: str) -> BytesIO:
+    """A picture in an archive, whose folders Pandoc leaves out."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = next(one for one in archive.namelist() if f"/{one}".endswith(f"/{name}"))
+            with archive.open(member) as file:
+                return BytesIO(file.read(LARGEST))
+    except (
+        StopIteration,
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        OSError,
+        ValueError,
+        EOFError,
+    ) as error:
+        raise PictureError("missing", f"{path}: no picture {name}", tried=str(error)) from error
+
+
 def _need_inside(folder: Path, name: str) -> Path:
     if beside(folder, name) is None:
         raise PictureError("missing", f"{folder / name} is not a picture in the document's folder")
@@ -67,6 +93,8 @@ def beside(folder: Path, name: str) -> str | None:
     pure = PurePosixPath(name.strip().replace("\\", "/"))
     if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
         return None
+    if folder.is_file():  # an archive
+        return str(pure) if pure.suffix.lower() in ENDINGS else None
     names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
     pictures = (str(one) for one in names if one.suffix.lower() in ENDINGS)
     return next((one for one in pictures if inside(folder, one)), None)
@@ -81,18 +109,20 @@ def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
     return png(_read(file, pixels))
 
 
-def _read(file: Path, pixels: int) -> "Image":
-    """In colour, on white."""
+def _read(source: Path | BytesIO, pixels: int, file: Path | None = None) -> "Image":
+    """In colour, on white; `file` names a source without a name."""
     from PIL import Image, ImageOps
     from PIL.Image import DecompressionBombError, DecompressionBombWarning
 
-    if not file.is_file():
-        raise PictureError("missing", f"{file}: no such file")
-    if file.suffix.lower() == ".pdf":
-        return drawn(file, 1, pixels=pixels, margin=0)
+    if isinstance(source, Path):
+        file = source
+        if not file.is_file():
+            raise PictureError("missing", f"{file}: no such file")
+        if file.suffix.lower() == ".pdf":
+            return drawn(file, 1, pixels=pixels, margin=0)
     smaller = "save it in a smaller size"
     try:
-        with Image.open(file, formats=FORMATS) as image:
+        with Image.open(source, formats=FORMATS) as image:
             size = f"{image.width:,} × {image.height:,} pixels"
             if min(image.size) < LEAST:
                 raise PictureError("small", f"{file}: too small to see anything: {size}")

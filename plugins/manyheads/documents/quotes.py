@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from manyheads.base.papers import fold
-from manyheads.documents.document import Box, Document, Limits
+from manyheads.documents.document import SIGN, Box, Document, Limits, word_count
 from manyheads.documents.pdfium import opened, page_of
 from manyheads.documents.words import Letter, PageFrame, direction_of, letters_of
 
@@ -40,7 +40,7 @@ CITED = re.compile(
     r"|\((?:19|20)\d\d[a-z]?\)"
 )
 GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\(\s*(?:\.\s?\.\s?\.|…)\s*\)|\.\s?\.\s?\.|…)\s*")
-WORD = re.compile(r"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+WORD = re.compile(rf"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[{SIGN}]|[^\W\d_{SIGN}]+(?:['’][^\W\d_]+)?")
 RUN = re.compile(r"[^\W_]+")
 LIGATURE = str.maketrans("", "", "fil")
 CAPTION = re.compile(r"(?i)^\W*(?:fig(?:ure|\.)?|table|tab\.)\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
@@ -160,7 +160,7 @@ class _Index:
         letters = Letters(quote).text
         if not letters or not units:
             return None
-        short = len(re.findall(r"\w+|[\u3040-\u9fff]", quote)) < SHORT
+        short = word_count(quote) < SHORT
         low, high = self._starts[units[0]], self._starts[units[-1] + 1] - 1
         low = bisect_left(self._places, after, low, high)
         close: tuple[Passage, int] | None = None
@@ -218,7 +218,8 @@ def _bare(text: str) -> str:
 
 
 def _inner(text: str, place: int) -> bool:
-    return 0 < place < len(text) and text[place - 1 : place + 1].isalnum()
+    around = text[place - 1 : place + 1] if 0 < place < len(text) else ""
+    return around.isalnum() and not re.search(f"[{SIGN}]", around)
 
 
 def _occurrences(text: str, part: str, low: int, high: int, most: int = 50) -> Iterator[int]:

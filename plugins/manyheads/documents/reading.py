@@ -25,6 +25,7 @@ from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard
 from manyheads.documents.html import read_html
 from manyheads.documents.latex import read_latex
+from manyheads.documents.office import office_reader
 from manyheads.documents.pdf import read_pdf
 from manyheads.documents.plain import read_json, read_markdown, read_plain
 from manyheads.documents.tei import read_tei
@@ -36,13 +37,13 @@ LIMITS = Limits()
 LEAST = 20
 """Minimum words of a paper."""
 OFFICE = {
-    b"PK\x03\x04": "a Word or OpenDocument file, or another ZIP archive",
+    b"PK\x03\x04": "a ZIP archive, but no Word, OpenDocument or EPUB file",
     b"\xd0\xcf\x11\xe0": "an old Word file",
     b"{\\rtf": "an RTF file",
     b"%!PS": "a PostScript file",
 }
 """Unsupported formats, by first bytes."""
-KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
+KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON; with the extra `office` Word, OpenDocument, EPUB, JATS, reStructuredText or Typst"
 GRACE = 10.0
 """Seconds after its limit at which a process is stopped."""
 MEMORY = 768 * 1024**2
@@ -86,6 +87,16 @@ def _of_text(read: Callable[[Path, str], Document]) -> Callable[[Path, Limits], 
 NEVER = rb"(?!)"
 READERS: Mapping[str, DocumentReader] = {
     "pdf": _Format((), rb".{0,1019}%PDF-", read_pdf),
+    "docx": _Format((".docx", ".docm"), rb"PK\x03\x04.{26}\[Content_Types\]\.xml", office_reader("docx")),
+    "odt": _Format(
+        (".odt",), rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument\.text", office_reader("odt")
+    ),
+    "epub": _Format((".epub",), rb"PK\x03\x04.{26}mimetypeapplication/epub", office_reader("epub")),
+    "jats": _Format(
+        (".nxml",), rb"(?:<\?[^>]*>|<!--.*?-->|\s)*<(?:!DOCTYPE )?article\b", office_reader("jats")
+    ),
+    "rst": _Format((".rst", ".rest"), NEVER, office_reader("rst")),
+    "typst": _Format((".typ", ".typst"), NEVER, office_reader("typst")),
     "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path)),
     "html": _Format((".html", ".htm", ".xhtml"), rb"<!doctype html|<html", _of_text(read_html)),
     "latex": _Format((".tex", ".latex", ".ltx"), rb"(?:%[^\n]*\s+)*\\documentclass", _of_text(read_latex)),

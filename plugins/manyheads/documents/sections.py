@@ -1,47 +1,50 @@
 """From lines to title, authors, abstract and sections."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby, takewhile
 from typing import NamedTuple
 
 from manyheads.base.papers import fold
-from manyheads.documents.document import CORE
-from manyheads.documents.layout import CAPTION, TextLine, joined, spacing, wordy
-from manyheads.documents.section_kinds import Kind, kind_of
+from manyheads.documents.document import CORE, SIGN
+from manyheads.documents.headings import ABSTRACT, ASIDE, CONTENTS, PLAIN, REFERENCES, Kind, kind_of
+from manyheads.documents.layout import CAPTION, ENDS, TextLine, joined, spacing, wordy
 
 NUMBERED = re.compile(
-    r"(?i)^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$"
+    r"(?i)^(?:(?:section|appendix)\s+|[第제]\s?)?((?:\d{1,2}|[A-Z])(?:[.．]\d{1,2}){0,3}|[IVX]{1,5}|[Ⅰ-Ⅻ]|[一二三四五六七八九十]{1,3}(?=[、.．章节節]))"
+    rf"(?:[章节節장절]\s+|[.:)．、：）]\s*|\s+|(?=[{SIGN}]))(\S.*)$"
 )
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, but not of a section: I, V and X are Roman."""
-ASIDE = re.compile(
-    r"(?i)acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist"
-)
 ROMAN = re.compile(r"[IVX]+")
-CONTENTS = re.compile(r"^(?:table of )?contents$", re.I)
-REFERENCES = re.compile(
-    r"^(?:references?(?: and notes)?|bibliography|literature cited|works cited|reference list)$", re.I
-)
-ABSTRACT = re.compile(r"^abstract\b[\s.:—–-]*", re.I)
-PLAIN = re.compile(
-    r"^(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|approach|materials and methods|experiments?|"
-    r"experimental (?:setup|results)|evaluation|results?(?: and discussion)?|discussion|conclusions?(?: and future work)?|limitations|future work|"
-    r"acknowledge?ments?|appendix|supplementary materials?|references|(?:table of )?contents|bibliography|broader impact|reproducibility statement|ethics statement)$",
-    re.I,
-)
+NUMERALS = {
+    numeral: number
+    for numerals in (
+        "I II III IV V VI VII VIII IX X XI XII XIII XIV XV",
+        "一 二 三 四 五 六 七 八 九 十 十一 十二 十三 十四 十五",
+    )
+    for number, numeral in enumerate(numerals.split(), 1)
+}
 PLACES = re.compile(
     r"@|universit|institut|department|school|college|laborator|\binc\b|\bltd\b|research|google|microsoft|paper under|"
-    r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",
+    r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email|key ?words|"
+    r"大学|大學|学院|研究[所院室]|公司|会社|대학|학교|학과|연구[소원실]",
     re.I,
 )
+LONGEST_HEADING = 3
+"""Lines."""
 HEAD = 15
 """Lines of a paper that may contain its title."""
-PERSON = re.compile(
-    r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
-)
+_NAME = r"(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)"
+PERSON = re.compile(rf"^{_NAME}(?:\s+{_NAME}){{1,5}}$|^[{SIGN}가-힣]{{2,4}}(?:\s?[{SIGN}가-힣]{{1,4}})?$")
+MASTHEAD = re.compile(r"(?i)\b(?:vol(?:ume)?|no|pp|issn|doi|issue|homepage|published)\b[.:\s]|www\.|https?:")
+"""Parts of the lines below a journal's name."""
+BY = re.compile(r"(?i)^by:?\s+")
+MARKED = re.compile(r"(?<=\w)[*∗⋆†‡§¶]+$")
+"""The mark of a note behind a title."""
 
 
 @dataclass
@@ -95,10 +98,10 @@ def title_and_authors(
     start, stop = _title(head, body, told)
     if start == stop:
         return "", (), [*lines]
-    title = joined(small_capitals(one) for one in head[start:stop])
+    title = MARKED.sub("", joined(map(_unmarked, head[start:stop])))
     # An abstract without a heading, or the text itself, consists of sentences.
-    sentences = (at for at in range(stop, end - 2) if all(map(_running, first[at : at + 3])))
-    begin = next(sentences, end)
+    sentences = (at for at in range(stop, len(first) - 1) if all(map(_running, first[at : at + 2])))
+    begin = min(next(sentences, end), end)
     people = [one for one in first[stop:begin] if one.largest <= first[start].largest]
     return title, _authors(people), [*lines[begin:]]
 
@@ -127,6 +130,10 @@ def _title(head: Sequence[TextLine], body: float, told: str) -> tuple[int, int]:
     stop = start + 1
     while stop < len(head) and abs(head[stop].largest - size) < 0.3:
         stop += 1
+    below = next((n for n, one in enumerate(head) if n > stop and one.largest >= body + 1), 0)
+    if below and any(MASTHEAD.search(one.text) for one in head[start:below]) and not _authors(head[:below]):
+        # The journal's name stands above the title, larger.
+        return below + _title(head[below:], body, "")[0], below + _title(head[below:], body, "")[1]
     return start, stop
 
 
@@ -141,11 +148,12 @@ def opens_abstract(line: TextLine, body: float) -> bool:
     """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
     sentence."""
     match = ABSTRACT.match(line.text)
-    if not match or len(line.words) == 1:
+    if not match or match.end() == len(line.text) or len(line.words) == 1:
         return bool(match)
-    mark, rest = match[0][len("abstract") :].strip(), line.text[match.end() :]
+    mark, rest = match["mark"].strip(), line.text[match.end() :]
     first, second = ((one.bold, one.italic, one.caps) for one in line.words[:2])
-    sentence = rest[:1].isupper() and not (line.bold or line.text.isupper() or line.largest > body + 0.5)
+    begins = rest[:1].isalpha() and not rest[:1].islower()
+    sentence = begins and not (line.bold or line.text.isupper() or line.largest > body + 0.5)
     return first != second or sentence or (bool(mark) and not (mark == "-" and rest[:1].islower()))
 
 
@@ -157,7 +165,10 @@ def _opens(line: TextLine, body: float) -> bool:
 
 
 def _running(line: TextLine) -> bool:
-    return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
+    """Whether a line is one of sentences: long, and not of names."""
+    capitals = sum(one.text[0].isupper() for one in line.words)
+    long = line.width > 0.5 * (line.right - line.left) and wordy(line)
+    return long and (2 * capitals < len(line.words) or line.text.isupper()) and not PLACES.search(line.text)
 
 
 def _authors(lines: Sequence[TextLine]) -> tuple[str, ...]:
@@ -165,7 +176,7 @@ def _authors(lines: Sequence[TextLine]) -> tuple[str, ...]:
     for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
             continue
-        for name in pieces_of_names(_spaced(line)):
+        for name in pieces_of_names(BY.sub("", _spaced(line))):
             if PERSON.match(name) and len(name) < 50 and name not in names:
                 names.append(name)
     return tuple(names)
@@ -173,7 +184,7 @@ def _authors(lines: Sequence[TextLine]) -> tuple[str, ...]:
 
 def pieces_of_names(text: str) -> list[str]:
     """The parts of a line of names, without marks and numbers."""
-    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|AND|&)\s+|\s{2,}|\n", text)
+    pieces = re.split(r"\s*[,;·•|，、；・]\s*|\s+(?:(?i:and|und|et)|&)\s+|\s{2,}|\n", text)
     names = (" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces)
     return [name for name in names if name]
 
@@ -184,8 +195,14 @@ def _spaced(line: TextLine) -> str:
     for number, word in enumerate(line.words):
         if number:
             text += "  " if word.x0 - line.words[number - 1].x1 > 0.8 * word.size else " "
-        text += word.text
+        text += word.level or word.text
     return text
+
+
+def _unmarked(line: TextLine) -> str:
+    """The line's text without the marks of notes at its end."""
+    text, last = small_capitals(line), line.words[-1]
+    return text.removesuffix(last.text) + last.level if len(last.level) > 2 else text
 
 
 def small_capitals(line: TextLine) -> str:
@@ -202,9 +219,13 @@ def bare(line: TextLine) -> tuple[str, str]:
     """A heading's number and title, with separated letters joined (`R EFERENCES`)."""
     text = small_capitals(line)
     text = re.sub(r"\b([A-Z]) (?=[A-Z]{2,}\b)", r"\1", text) if text.isupper() else text
-    if (match := NUMBERED.match(text)) and not match[2].islower():
-        return match[1].rstrip("."), match[2].strip().rstrip(".:")
-    return "", text.strip().rstrip(".:")
+    number, match = "", NUMBERED.match(text)
+    if match and not match[2].islower():
+        number, text = unicodedata.normalize("NFKC", match[1]).rstrip("."), match[2]
+    apart = text.split()
+    if len(apart) > 1 and all(len(one) == 1 and one > "\u0fff" for one in apart):
+        text = "".join(apart)
+    return number, text.strip().rstrip(".:：")
 
 
 def _named(line: TextLine) -> bool:
@@ -244,21 +265,51 @@ def divisions(lines: Sequence[TextLine], body: float) -> list[Division]:
     if sum(bool(one.title) and not (one.references or ABSTRACT.fullmatch(one.title)) for one in made) < 3:
         # Its headings are not in a font of their own: AMS, APA.
         made = max(made, _divided(lines, heads | _bare_headings(lines), body), key=len)
+    first = made[0]
+    if (end := _set_apart(first.lines, body)) and not any(ABSTRACT.fullmatch(one.title) for one in made):
+        made[:1] = [Division("Abstract", lines=first.lines[:end]), Division("", lines=first.lines[end:])]
     set_kinds(made)
     return [one for one in made if one.title or one.lines]
 
 
+def _set_apart(lines: Sequence[TextLine], body: float) -> int:
+    """Number of lines of an abstract without a heading: the first ones, in small letters, italics or bold, or indented on both
+    sides."""
+
+    def look(line: TextLine) -> tuple[bool, ...]:
+        ends = line.text.endswith((".", ")")) and line.x0 - line.left > 12
+        indented = line.x0 - line.left > 12 and (line.right - line.x1 > 12 or ends)
+        return line.size < body - 0.6, line.italic, line.bold, indented
+
+    for way in range(4):
+        end = len([*takewhile(lambda line: look(line)[way], lines)])  # noqa: B023
+        if end > 1 and _running(lines[0]):
+            return end
+    return 0
+
+
 def _bare_headings(lines: Sequence[TextLine]) -> set[int]:
-    """Lines that are headings by their position: centred with numbers that run 1, 2, 3; else in bold, alone."""
+    """Lines that are headings by their position: centred, with or being numbers that run 1, 2, 3; else in another font, alone."""
     run = list[TextLine]()
     for line in lines:
-        before, behind = line.x0 - line.left, line.right - line.x1
-        centred = abs(before - behind) < 12 and before > 0.08 * (line.right - line.left)
-        if centred and _named(line) and bare(line)[0] == str(len(run) + 1):
+        number = bare(line)[0] * _named(line) or line.text.rstrip(".")
+        if _centred(line) and NUMERALS.get(number, number) in (len(run) + 1, str(len(run) + 1)):
             run.append(line)
     if len(run) < 3:
-        run = [line for line in lines if line.bold and _named(line) and not line.text.endswith(".")]
+        alike = groupby(lines, key=lambda one: (one.page, one.column, one.bold, one.italic))
+        short = chain.from_iterable(some for _, own in alike if len(some := [*own]) <= LONGEST_HEADING)
+        run = [line for line in short if _alone(line) and _named(line) and not line.text.endswith(".")]
     return set(map(id, run))
+
+
+def _centred(line: TextLine) -> bool:
+    before, behind = line.x0 - line.left, line.right - line.x1
+    return abs(before - behind) < 12 and before > 0.08 * (line.right - line.left)
+
+
+def _alone(line: TextLine) -> bool:
+    """Whether a line is in a font of headings, as large as the text: bold, or centred in italics or capitals."""
+    return line.bold or (_centred(line) and (line.italic or line.text.isupper()))
 
 
 def _divided(lines: Sequence[TextLine], heads: set[int], body: float) -> list[Division]:
@@ -345,13 +396,12 @@ def _in_order(line: TextLine, made: Sequence[Division]) -> bool:
 
 
 def _parts(number: str) -> list[tuple[str, int]]:
-    roman = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "X": 10}
     parts: list[tuple[str, int]] = []
     for part in number.split(".") if number else ():
         if part.isdigit():
             parts.append(("", int(part)))
-        elif len(part) > 1 or part in "IVX":
-            parts.append(("", roman.get(part.upper(), 99)))
+        elif len(part) > 1 or part in NUMERALS:
+            parts.append(("", NUMERALS.get(part.upper(), 99)))
         else:
             parts.append(("A", ord(part.upper()) - 64))
     return parts
@@ -479,7 +529,7 @@ def _closed_up(lines: Sequence[TextLine], words: Mapping[str, int]) -> str:
 
 
 def _begins(line: TextLine, previous: TextLine, step: float) -> bool:
-    ended = previous.text.endswith((".", ":", "?", "!"))
+    ended = previous.text.endswith(ENDS)
     if line.page != previous.page or line.column != previous.column:
         return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
     indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30

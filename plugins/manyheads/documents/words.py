@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
-from manyheads.documents.document import Box, Limits, Turn, Why
+from manyheads.documents.document import Box, Limits, Turn, Why, word_count
 from manyheads.documents.pdfium import objects
 
 LIGATURES = str.maketrans(
@@ -47,6 +47,8 @@ class PdfWord(NamedTuple):
     """Bounds of the letters."""
     caps: bool = False
     """Whether it has small capitals, which `text` shows as small letters."""
+    level: str = ""
+    """Its letters on the line, without marks above it, such as those of affiliations; empty if there are none above."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +241,8 @@ def word_of(letters: list[Letter], place: PageFrame) -> PdfWord:
             for one in letters
         ).translate(LIGATURES)
     base = max(zip(sizes, bases, strict=True))[1]
+    raised = [at < base - 1 and size < 0.9 * largest.size for at, size in zip(bases, sizes, strict=True)]
+    plain = "".join(one.text for one, mark in zip(letters, raised, strict=True) if not mark)
     return PdfWord(
         text,
         ink[0],
@@ -250,6 +254,7 @@ def word_of(letters: list[Letter], place: PageFrame) -> PdfWord:
         largest.quarter == place.quarter,
         ink,
         caps or all(style.caps for style in styles),
+        plain.translate(LIGATURES) if any(raised) else "",
     )
 
 
@@ -356,7 +361,7 @@ def sort_words(page: PdfPage, letters: list[Letter], place: PageFrame) -> None:
             run.boxes.append(made.ink)
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
-    if scanned and len(page.words) < SCANNED:
+    if scanned and sum(word_count(one.text) for one in page.words) < SCANNED:
         page.faults.append(f"page {page.number} is a picture without text: it was not read")
     if seen_by_recognition:
         page.faults.append(f"page {page.number} is a picture; its text comes from text recognition")

@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from manyheads.asking.prompts import Prompts
@@ -30,6 +32,7 @@ from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally,
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import currency_of, price_note
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.engine.inputs import with_papers
 from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
 from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, idea_references, open_literature
@@ -132,6 +135,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
             titles.setdefault(event.stage, event.title)
 
     async with AsyncExitStack() as stack:
+        config = await with_papers(config, Path(stack.enter_context(TemporaryDirectory())))
         material = await asyncio.to_thread(system.read, config)
         literature = await open_literature(stack, config)
         if system.corpus(config):

@@ -236,7 +236,7 @@ class Scheduler:
         elif held and not self._budget.overdue:
             self._hold(job)
             return False
-        elif failure := self._reason_to_skip(job):
+        elif failure := self._out_of_budget() or self._fails_again_and_again(job):
             self._end(job, "left out", failure)
         else:
 
@@ -259,10 +259,11 @@ class Scheduler:
         own = _ended(job)
         return own is not None and all((_ended(self._jobs[key]) or own) <= own for key in job.after)
 
-    def _reason_to_skip(self, job: Job) -> Failure | None:
-        """Why a job is not tried: the budget is spent, or its kind fails again and again."""
-        if refusal := self._budget.refusal():
-            return Failure(str(refusal))
+    def _out_of_budget(self) -> Failure | None:
+        refusal = self._budget.refusal()
+        return Failure(str(refusal)) if refusal else None
+
+    def _fails_again_and_again(self, job: Job) -> Failure | None:
         streak = self._streaks[job.kind]
         # a job of a group with a success is tried: the reason may lie in other groups
         if len(streak.failing) < ENOUGH or (job.group in streak.working and job.group not in streak.failing):

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from manyheads.asking.roles import Roles
@@ -18,6 +19,7 @@ from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.database import records_in_short
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.engine.inputs import papers_elsewhere
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library
@@ -205,10 +207,17 @@ def _inputs(config: RunConfig) -> Iterator[CheckResult]:
         yield _wrong(config.system, error)
         return
     try:
-        if (material := system_of(config).read(config)) is not None:
+        for name, paper in papers_elsewhere(config).items():
+            yield CheckResult("inputs", f"{name}: {paper}, downloaded or unpacked when a run begins")
+        if (material := read_inputs(config)) is not None:
             yield CheckResult("inputs", str(material))
     except UserError as error:
         yield _wrong("inputs", error)
+
+
+def read_inputs(config: RunConfig) -> Any:
+    """What `System.read` gives before a run begins; None if a paper is yet to be downloaded or unpacked."""
+    return None if papers_elsewhere(config) else system_of(config).read(config)
 
 
 def need_team(config: RunConfig, literature: Literature) -> None:

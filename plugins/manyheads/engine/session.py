@@ -37,6 +37,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
+from manyheads.engine.inputs import with_papers
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
@@ -217,9 +218,11 @@ class Session:
     def _leave_nothing(
         self, ledgers: Sequence[Budget], kind: object, error: BaseException | None, trace: object
     ) -> None:
-        """A run whose model could not be asked at all, and to which no person has replied, leaves no folder."""
+        """A run that did not begin, or whose model could not be asked at all, and to which no person has replied, leaves no
+        folder."""
         paid = any(each.spent.tokens for each in ledgers)
-        if isinstance(error, ModelError) and not paid and not replies_told(self.folder):
+        unasked = isinstance(error, ModelError) and not paid and not replies_told(self.folder)
+        if unasked or (error and not (self.folder / JOURNAL).exists()):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _prepare(self) -> list[str]:
@@ -248,6 +251,7 @@ class Session:
         # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
         if (name := getattr(host, "framework", config.host)) != config.host:
             self.config = config = config.model_copy(update={"host": name})
+        self.config = config = await with_papers(config, self.folder)
         reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
         if journal is None:  # importing the SDKs takes as long as reading a paper
             with suppress(UserError):  # errors are reported below

@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element
 
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
 from manyheads.literature.matching import salient
-from manyheads.literature.source import HttpService, LackingError, Request, few_values, moves, papers_of
+from manyheads.literature.source import HttpService, LackingError, Request, papers_of, read_xml, text_at
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
@@ -20,11 +20,6 @@ PACE = Pace(3.0, at_once=1)
 _PAGE = 100
 _MOST_WORDS = 32
 _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
-_NO_LETTERS = re.compile(
-    rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
-)
-"""Control characters and halves of surrogate pairs, which are not valid in XML: one would cost the whole page. Null bytes
-stay: they mean another encoding."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
@@ -56,21 +51,19 @@ class Arxiv(HttpService):
             first = window.after or _FIRST
             last = window.before - dt.timedelta(days=1) if window.before else _LAST
             words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
-        papers, seen, start, total = list[Paper](), set[str](), 0, 1
         size = min(request.limit, _PAGE)
-        while start < total and len(papers) < request.limit:
+
+        async def page(start: int) -> tuple[list[Paper], int | None]:
             params = {
                 "search_query": " AND ".join(words),
                 "sortBy": "relevance",
                 "start": start,
                 "max_results": size,
             }
-            page, total = await self._feed(params, "search", request)
-            if not moves(page, seen):
-                break
-            papers += filter(request.window.holds, page)
-            start += size
-        return papers[: request.limit]
+            papers, total = await self._feed(params, "search", request)
+            return papers, start + size if start + size < total else None
+
+        return await self.paged(page, 0, request)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper by its number; a version at its end is ignored."""
@@ -101,18 +94,10 @@ def _number(paper_id: str) -> str | None:
 
 def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
     """Raises `GarbledError` for anything but a feed, and for an empty page within a list, which arXiv sometimes sends."""
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
-    try:
-        feed: Element = fromstring(_NO_LETTERS.sub(b"", few_values(body, b"<=")))
-    except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
-        raise GarbledError(f"not an Atom feed: {error}") from error
-    if feed.tag != f"{_ATOM}feed":
-        raise GarbledError(f"not an Atom feed, but <{feed.tag[:80]}>")
+    feed = read_xml(body, f"{_ATOM}feed")
     entries = feed.findall(f"{_ATOM}entry")
-    if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
-        raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
+    if any("/api/errors" in text_at(entry, f"{_ATOM}id") for entry in entries):
+        raise RefusedError(400, text=text_at(entries[0], f"{_ATOM}summary"))
     total, start = _count(feed, "totalResults"), _count(feed, "startIndex")
     left = total if start < total and request.operation == "search" else None
     return papers_of(entries, _fields, request, left), total
@@ -120,35 +105,31 @@ def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
 
 def _fields(entry: Element) -> dict[str, Any] | None:
     """None for an empty entry, which arXiv may send for an unknown number."""
-    number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
-    title, day = _text(entry, f"{_ATOM}title"), _text(entry, f"{_ATOM}published")
+    number = re.sub(r"v\d+$", "", text_at(entry, f"{_ATOM}id").partition("/abs/")[2])
+    title, day = text_at(entry, f"{_ATOM}title"), text_at(entry, f"{_ATOM}published")
     if not (number or title):
         return None
     if not (number and title):
         raise ValueError("without a title" if number else "without a number")
     date = dt.datetime.fromisoformat(day).date() if day else None
-    names = [_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
+    names = [text_at(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")]
     return {
         "id": f"arxiv:{number}",
         "source": "arxiv",
         "title": title,
-        "abstract": _text(entry, f"{_ATOM}summary"),
+        "abstract": text_at(entry, f"{_ATOM}summary"),
         "year": date and date.year,
         "date": date,
         "authors": tuple(filter(None, names)),
-        "venue": _text(entry, f"{_ARXIV}journal_ref") or None,
-        "doi": _text(entry, f"{_ARXIV}doi") or None,
+        "venue": text_at(entry, f"{_ARXIV}journal_ref") or None,
+        "doi": text_at(entry, f"{_ARXIV}doi") or None,
         "url": f"https://arxiv.org/abs/{number}",
         "open_text": f"https://arxiv.org/pdf/{number}",
     }
 
 
 def _count(feed: Element, name: str) -> int:
-    text = _text(feed, f"{_OPENSEARCH}{name}")
+    text = text_at(feed, f"{_OPENSEARCH}{name}")
     if not (text.isdecimal() and len(text) < 20):
         raise GarbledError(f"the feed has no {name}")
     return int(text)
-
-
-def _text(element: Element, name: str) -> str:
-    return " ".join((element.findtext(name) or "").split())

@@ -12,7 +12,7 @@ import httpx
 from manyheads.base.errors import DocumentError
 from manyheads.base.http import Pace
 from manyheads.base.papers import fold, identify
-from manyheads.config import LiteratureConfig
+from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import with_environment
 from manyheads.documents import Document, read_apart
 from manyheads.literature.source import HttpService
@@ -43,17 +43,22 @@ class PublicTransport(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
+def public_service(address: str, config: LiteratureConfig, name: SourceName, retries: int = 0) -> HttpService:
+    """A service that asks no private address, but those of `literature.endpoints`."""
+    # no connection is used twice, as names with the same address may be different servers
+    transport = PublicTransport(limits=httpx.Limits(max_keepalive_connections=0))
+    transport.homes = {httpx.URL(with_environment(one)).netloc for one in config.endpoints.values()}
+    return HttpService(
+        name=name, address=address.partition("//")[2].partition("/")[0],
+        pace=PACE, retries=retries, patience=config.patience, transport=transport,
+    )  # fmt: skip
+
+
 async def download(paper_id: str, title: str, address: str, config: LiteratureConfig) -> Document:
     """A paper's text from the PDF at an address; a private one only where `literature.endpoints` has its host.
     Raises `LiteratureError` if it cannot be had, `DocumentError` if it cannot be read or is another paper.
     """
-    # no connection is used twice, as names with the same address may be different servers
-    transport = PublicTransport(limits=httpx.Limits(max_keepalive_connections=0))
-    transport.homes = {httpx.URL(with_environment(one)).netloc for one in config.endpoints.values()}
-    service = HttpService(
-        name=identify(paper_id).source or "local", address=address.partition("//")[2].partition("/")[0],
-        pace=PACE, retries=0, patience=config.patience, transport=transport,
-    )  # fmt: skip
+    service = public_service(address, config, identify(paper_id).source or "local")
     body = await service.get(address, {}, bytes, f"text of “{title}”", until=service.deadline())
     if b"%PDF-" not in body[:1024]:
         raise DocumentError(f"{address} is not a PDF")

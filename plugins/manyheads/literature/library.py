@@ -21,14 +21,16 @@ from manyheads.base.papers import (
 )
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
-from manyheads.literature import openalex, semantic_scholar
+from manyheads.literature import crossref, openalex, pubmed, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
+from manyheads.literature.crossref import Crossref
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import CascadeSource, Findings, LookUp, LookupCache, Note, SingleFlight
 from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
 from manyheads.literature.openalex import OpenAlex
+from manyheads.literature.pubmed import PubMed
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import ALL, Operation, Part, Request, Source
+from manyheads.literature.source import ALL, HttpService, Operation, Part, Request, Source
 
 if TYPE_CHECKING:
     from manyheads.corpus.ecosystem import KnowledgeBank
@@ -46,26 +48,43 @@ _FINDINGS = TypeAdapter(Findings)
 _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
+SERVICES: dict[SourceName, type[HttpService]] = {
+    "semantic_scholar": SemanticScholar, "openalex": OpenAlex, "arxiv": Arxiv, "crossref": Crossref, "pubmed": PubMed,
+}  # fmt: skip
+
+
 def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
     """A service as a source, optionally with other `paces`; no contact before the first request."""
+    service, where = SERVICES[name], f"literature.endpoints.{name}"
+    address = config.endpoints.get(name)
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
-    if address := config.endpoints.get(name):
+
+    def own(variable: str) -> str | None:
+        return secret(variable, address or service.address, where)
+
+    if address:
         options["address"] = with_environment(address)
+    match name:
+        case "openalex":
+            options |= {"key": own(openalex.KEY_ENV), "mailto": own(openalex.MAILTO_ENV)}
+        case "crossref":
+            mailto = own(crossref.MAILTO_ENV)
+            options |= {"mailto": mailto, "pace": crossref.POLITE if mailto else crossref.PUBLIC}
+        case "pubmed":
+            key = own(pubmed.KEY_ENV)
+            options |= {"key": key, "pace": pubmed.WITH_KEY if key else pubmed.ALONE}
+        case "semantic_scholar":
+            variable = config.semantic_scholar_key_env
+            key = own(variable)
+            pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
+            options |= {"key_env": variable, "key": key, "pace": pace}
+        case _:
+            pass
     if paces and name in paces:
         options["pace"] = paces[name]
-    if name == "arxiv":
-        return Arxiv(**options)
-    where = f"literature.endpoints.{name}"
-    if name == "openalex":
-        to = address or openalex.ADDRESS
-        key, mailto = (secret(each, to, where) for each in (openalex.KEY_ENV, openalex.MAILTO_ENV))
-        return OpenAlex(key=key, mailto=mailto, **options)
-    variable = config.semantic_scholar_key_env
-    key = secret(variable, address or semantic_scholar.ADDRESS, where)
-    options.setdefault("pace", semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL)
-    return SemanticScholar(key_env=variable, key=key, **options)
+    return service(**options)
 
 
 class Library:
@@ -223,7 +242,7 @@ class Library:
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",
-                hint="add semantic_scholar, openalex or arxiv to it",
+                hint=f"add one of {', '.join(SERVICES)} to it",
             )
         return tuple(members)
 

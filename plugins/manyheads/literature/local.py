@@ -9,9 +9,9 @@ from manyheads.base.papers import Hit, Literature, Paper, Scientist
 from manyheads.config import SourceName
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
-from manyheads.corpus.phrases import stems
 from manyheads.corpus.retrieval import Inspirations, RetrievalConfig
 from manyheads.corpus.vectors import Embedder, unread, whole_vector
+from manyheads.literature.matching import Topic
 from manyheads.literature.source import Part, Request, Source
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LocalSource(Source):
 
     async def search(self, request: Request) -> list[Paper]:
         """Past papers with two thirds of the query's words (of two, both), most similar first."""
-        words = set(stems(request.query))
+        topic = Topic(request.query)
         # half open; `Window.holds` checks finally
         years = (
             request.window.after and request.window.after.year,
@@ -53,10 +53,7 @@ class LocalSource(Source):
             where=PAST,
         )
         papers = [_with_source(hit.paper) for hit in hits if request.window.holds(hit.paper)]
-        shared = ((one, len(words & set(stems(f"{one.title} {one.abstract}")))) for one in papers)
-        return [one for one, count in shared if count and count >= len(words) - len(words) // 3][
-            : request.limit
-        ]
+        return [one for one in papers if topic.of(one)][: request.limit]
 
     async def paper(self, request: Request) -> list[Paper]:
         """A past paper by its id in the corpus: one of B_past by its period, which a record does not show."""

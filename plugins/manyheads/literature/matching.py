@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 from manyheads.base.papers import Paper, fold, identifiers_of, identify
-from manyheads.corpus.phrases import EVERYWHERE, STOP_WORDS
+from manyheads.corpus.phrases import EVERYWHERE, STOP_WORDS, stems
 from manyheads.corpus.references import FEWEST, FoldedWords
 from manyheads.documents.document import Reference
 
@@ -30,6 +30,7 @@ _LINKING = (
 """Frequent words in titles, useless in a search."""
 _COMMON = EVERYWHERE.union(_LINKING.split())
 _FEWEST_IN_TITLE = 3
+_OPERATORS = {"AND", "OR", "NOT"}
 
 
 def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
@@ -51,6 +52,11 @@ def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
 def words_of(text: str) -> list[str]:
     """The words of a text, without punctuation and operators of query languages."""
     return _WORD.findall(text)
+
+
+def without_operators(text: str) -> str:
+    """The words of a text; quotes, wildcards and operators in capitals would change a query."""
+    return " ".join(word.lower() if word in _OPERATORS else word for word in words_of(text))
 
 
 def salient(text: str, most: int) -> list[str]:
@@ -104,6 +110,19 @@ def first_sentence(query: str) -> str:
             if len(salient(sentence, _FEWEST_IN_TITLE)) == _FEWEST_IN_TITLE:
                 return " ".join(sentence.split())
     return " ".join(query.split())
+
+
+class Topic:
+    """The words of a query, for sources that also list papers with few of them."""
+
+    def __init__(self, query: str) -> None:
+        self._words = set(stems(query))
+
+    def of(self, paper: Paper) -> bool:
+        """Whether a paper's title and abstract have two thirds of the words (of two, both), ignoring endings."""
+        words = self._words
+        count = len(words & set(stems(f"{paper.title} {paper.abstract}")))
+        return 0 < count >= len(words) - len(words) // 3
 
 
 # Papers of several sources, merged by identifiers: a DOI, a title.

@@ -15,8 +15,8 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace, RefusedError
 from manyheads.base.papers import Paper, year_of
 from manyheads.config import SourceName
-from manyheads.literature.matching import words_of
-from manyheads.literature.source import HttpService, Part, Request, T, moves, papers_of, parse, read_json
+from manyheads.literature.matching import without_operators
+from manyheads.literature.source import HttpService, Part, Request, T, papers_of, parse, read_json
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)
@@ -128,9 +128,7 @@ class OpenAlex(HttpService):
 
     async def search(self, request: Request) -> list[Paper]:
         """Works with all the words in title, abstract or full text, most relevant first."""
-        # quotes, wildcards and capital operators would change the query
-        operators = ("AND", "OR", "NOT")
-        words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
+        words = without_operators(request.query)
         if not words:
             return []
         return await self._works(request, search=words)
@@ -180,7 +178,6 @@ class OpenAlex(HttpService):
 
     async def _works(self, request: Request, *filters: str, **query: str) -> list[Paper]:
         """Page after page until there are enough; the window is checked again after the service's filter."""
-        papers, seen, cursor = list[Paper](), set[str](), "*"
         window = request.window
         # the service's own filters include both ends
         if window.after:
@@ -188,13 +185,9 @@ class OpenAlex(HttpService):
         if window.before:
             filters = (*filters, f"to_publication_date:{window.before - dt.timedelta(days=1)}")
         query |= {"select": _select(request), **({"filter": ",".join(filters)} if filters else {})}
-        while cursor and len(papers) < request.limit:
-            page, following = await self._page(query, cursor, request.limit, request)
-            if not moves(page, seen):
-                break
-            papers += filter(window.holds, page)
-            cursor = following if following != cursor else None
-        return papers[: request.limit]
+        return await self.paged(
+            lambda cursor: self._page(query, cursor, request.limit, request), "*", request
+        )
 
     async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
         """The works with these ids, in order, a hundred per request."""

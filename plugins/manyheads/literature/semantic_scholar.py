@@ -18,7 +18,6 @@ from manyheads.literature.source import (
     Part,
     Request,
     WithheldError,
-    moves,
     papers_of,
     parse,
     read_json,
@@ -262,7 +261,9 @@ async def _pages(
     results, request = await first, answers.request
     papers, seen = dict[str, Paper](), set[str]()
     for end in range(size, most + 1, size):
-        if not moves(answers.papers, seen):
+        before = len(seen)
+        seen.update(paper.id for paper in answers.papers)
+        if answers.papers and len(seen) == before:  # the service ignored where the page begins
             break
         for paper in filter(request.window.holds, answers.papers):
             papers.setdefault(paper.id, paper)

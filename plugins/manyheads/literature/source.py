@@ -2,11 +2,13 @@
 
 import json
 import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from xml.etree.ElementTree import Element, ParseError
 
 from pydantic import BaseModel, ValidationError
 
@@ -30,7 +32,7 @@ from manyheads.base.http import (
 from manyheads.base.papers import ANY_TIME, Paper, Window
 from manyheads.base.text import plain_text
 from manyheads.config import SourceName
-from manyheads.models.answers import body_of, refusal_of, scrubbed
+from manyheads.models.answers import MOST_BYTES, body_of, refusal_of, scrubbed
 
 if TYPE_CHECKING:
     import ssl
@@ -99,8 +101,16 @@ class Source:
 
 
 T = TypeVar("T")
+Place = TypeVar("Place")
+"""Where a page begins: a number, or a cursor."""
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
+_NO_LETTERS = re.compile(
+    rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
+)
+"""Control characters and halves of surrogate pairs, which are not valid in XML: one would cost the whole page. Null bytes
+stay: they mean another encoding."""
+AGENT = f"manyheads/{__version__}"
 _LONGEST_BACKOFF = 20.0
 _SECONDS_A_TRY = 30.0
 _MOST_OF_A_REFUSAL = 200
@@ -139,6 +149,11 @@ class HttpService(Source):
         """Sent to the service with every request, but not to the target of a redirection."""
         return {}
 
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Parameters sent to the service alone, such as a key that it takes in no header."""
+        return {}
+
     def deadline(self) -> float:
         return time.monotonic() + self.patience
 
@@ -151,6 +166,7 @@ class HttpService(Source):
         *,
         until: float,
         body: object = None,
+        most: int = MOST_BYTES,
     ) -> T:
         """One request; see `call`.
 
@@ -159,6 +175,7 @@ class HttpService(Source):
             params: added to its query, not yet escaped.
             read: parses the answer's body; raises `GarbledError` or `RefusedError` if it is invalid.
             body: posted as JSON, if any.
+            most: maximum bytes of the answer.
         """
         import httpx
 
@@ -173,7 +190,7 @@ class HttpService(Source):
                     status = response.status_code
                     try:
                         if response.next_request is None and response.is_success:
-                            return read(await body_of(response))
+                            return read(await body_of(response, most))
                         if response.next_request is None:
                             text = " ".join((await refusal_of(response)).split())
                             said = scrubbed(text, self.key or "")[:_MOST_OF_A_REFUSAL] + way
@@ -183,7 +200,7 @@ class HttpService(Source):
                     finally:
                         await response.aclose()
                     request = response.next_request
-                    place = scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]
+                    place = scrubbed(str(request.url), self.key or "")[:_MOST_OF_A_REFUSAL]
                     way = f", at {place}, after a redirection ({status})"
                 raise RefusedError(status, text=f"too many redirections{way}")
 
@@ -225,11 +242,36 @@ class HttpService(Source):
                 f"{self.name}: {what}: {problem}", source=self.name, tried=tried, hint=hint
             ) from (TimeoutError() if late else cause)
 
+    async def paged(
+        self,
+        page: Callable[[Place], Awaitable[tuple[list[Paper], Place | None]]],
+        first: Place,
+        request: Request,
+    ) -> list[Paper]:
+        """The first distinct papers inside the window, page after page.
+
+        Args:
+            page: the papers at a place in the list, and the next place, None after the last.
+        """
+        papers, seen, place = dict[str, Paper](), set[str](), first
+        while len(papers) < request.limit:
+            some, following = await page(place)
+            before = len(seen)
+            seen.update(paper.id for paper in some)
+            if some and len(seen) == before:  # a service may ignore where a page begins
+                break
+            for paper in filter(request.window.holds, some):
+                papers.setdefault(paper.id, paper)
+            if following is None or following == place:
+                break
+            place = following
+        return [*papers.values()][: request.limit]
+
     def _client(self) -> "httpx.AsyncClient":
         import httpx
 
         return httpx.AsyncClient(
-            headers={"User-Agent": f"manyheads/{__version__}", "Accept-Encoding": "gzip"},
+            headers={"User-Agent": AGENT, "Accept-Encoding": "gzip"},
             event_hooks={"request": [self._sign]},
             timeout=min(_SECONDS_A_TRY, self.patience),
             verify=_certificates(),
@@ -243,9 +285,12 @@ class HttpService(Source):
         home, to = httpx.URL(self.address), request.url
         if (to.host, to.port) == (home.host, home.port) and to.scheme in (home.scheme, "https"):
             request.headers.update(self.headers)
+            request.url = to.copy_merge_params(self.secrets)
         else:
             for name in self.headers:
                 request.headers.pop(name, None)
+            for name in self.secrets:
+                request.url = request.url.copy_remove_param(name)
 
     def _explained(self, error: Exception, before: Exception | None = None) -> tuple[str, str]:
         """What went wrong, and what to do; `before` is the failure of the last try, if time ran out for another."""
@@ -266,7 +311,9 @@ class HttpService(Source):
                 return problem, get_key if lacks_key else later
             case SlowError():
                 return f"no answer within {self.patience:g} s (literature.patience)", later
-            case RefusedError(status=401 | 403) if self.key:
+            case RefusedError(status=status, text=said) if self.key and (
+                status in (401, 403) or "api key" in said.casefold()
+            ):
                 problem = f"the key in {self.key_env} is refused: {in_short(error)}"
                 return problem, f"fix the key in {self.key_env}, or unset it"
             case RefusedError(status=401 | 403 | 429) if lacks_key:
@@ -295,6 +342,25 @@ def few_values(body: bytes, marks: bytes) -> bytes:
     if sum(body.count(mark) for mark in marks) > MOST_VALUES:
         raise GarbledError(f"more than {MOST_VALUES:,} values")
     return body
+
+
+def read_xml(body: bytes, root: str) -> Element:
+    """The XML of an answer, whose first element is named; raises `GarbledError`."""
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        element: Element = fromstring(_NO_LETTERS.sub(b"", few_values(body, b"<=")))
+    except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
+        raise GarbledError(f"not XML: {error}") from error
+    if element.tag != root:
+        raise GarbledError(f"not <{root}>, but <{element.tag[:80]}>")
+    return element
+
+
+def text_at(element: Element, path: str) -> str:
+    """The text of the first element at a path, on one line; empty if there is none."""
+    return " ".join((element.findtext(path) or "").split())
 
 
 def read_json(body: bytes) -> Any:
@@ -366,14 +432,3 @@ def papers_of(
         raise GarbledError(f"none of {len(records)} records has an id and a title")
     request.faults.extend([told] if faulty else [])
     return papers
-
-
-def moves(page: Sequence[Paper], seen: set[str]) -> bool:
-    """Whether a page has papers that the pages before it did not have; a service may ignore where a page begins.
-
-    Args:
-        seen: the ids of the pages before, to which those of this one are added.
-    """
-    before = len(seen)
-    seen.update(paper.id for paper in page)
-    return not page or len(seen) > before

@@ -202,7 +202,8 @@ def _side(
     for name in FIGURES:
         figures[name] = None
         if name in SORTING and (whole[2] is None or (name == "balanced_accuracy" and called is None)):
-            why[name] = "neither a threshold nor decisions say which texts are good"
+            known = "neither a threshold nor decisions say which texts are good"
+            why[name] = known if whole[2] is None else "no threshold says which scores are good: --threshold"
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # constant resamples, which are left out
@@ -261,6 +262,7 @@ class CriterionRatings:
         ratings: of all of them.
         missing: cells without a rating.
         ends: the lowest and the highest rating that was given.
+        scale: the lowest and the highest that can be given, where it is known.
     """
 
     mean: float
@@ -269,6 +271,7 @@ class CriterionRatings:
     ratings: int
     missing: int
     ends: tuple[float, float]
+    scale: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -276,8 +279,8 @@ class RatingSummary:
     """Ratings by criterion, and a score compared with them if there is one.
 
     Attributes:
+        raters: 0 if nobody said who they are.
         per_text: fewest and most ratings of a text.
-        scale: the lowest and the highest rating that can be given, where it is known.
         unread: columns of the tables that were not read.
         by, on: the score, and the criterion that it is compared with.
     """
@@ -287,7 +290,6 @@ class RatingSummary:
     ratings: int
     per_text: tuple[int, int]
     criteria: dict[str, CriterionRatings]
-    scale: tuple[float, float] | None = None
     unread: tuple[str, ...] = ()
     by: str = ""
     on: str = ""
@@ -309,7 +311,7 @@ def compare(
         how: `threshold`, `seed` and so on of `calibrate`.
 
     Raises:
-        RatingError: no such ratings, or a rated text has no score or several.
+        RatingError: no such ratings, or no rated text has a score.
     """
     counts, on = [len(by_rater) for by_rater in ratings.scores.values()], on or ratings.main
     pairs = None if scores is None else pair(ratings.means(on), scores, ratings.texts)
@@ -319,12 +321,12 @@ def compare(
         every = [rating for by_rater in by_text.values() for rating in by_rater.values()]
         criteria[name] = CriterionRatings(
             fmean(ratings.means(name).values()), krippendorff_alpha(by_text), len(by_text), len(every),
-            ratings.missing.get(name, 0), (min(every), max(every)),
+            ratings.missing.get(name, 0), (min(every), max(every)), ratings.scales.get(name),
         )  # fmt: skip
     found = pairs and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how)
     return RatingSummary(
-        texts=len(counts), raters=len(ratings.raters), ratings=sum(counts), per_text=(min(counts), max(counts)),
-        criteria=criteria, scale=ratings.scale, unread=ratings.unread, by=by, on=on, pairs=pairs, calibration=found,
+        texts=len(counts), raters=0 if ratings.nameless else len(ratings.raters), ratings=sum(counts),
+        per_text=(min(counts), max(counts)), criteria=criteria, unread=ratings.unread, by=by, on=on, pairs=pairs, calibration=found,
     )  # fmt: skip
 
 
@@ -335,18 +337,16 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
     """The comparison as text."""
     low, high = summary.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
-    yield f"{count(summary.texts, 'text')}, {count(summary.raters, 'rater')}, ratings per text: {each}"
+    raters = count(summary.raters, "rater") if summary.raters else "raters without names"
+    yield f"{count(summary.texts, 'text')}, {raters}, ratings per text: {each}"
     if summary.unread:
-        yield f"Not read    {', '.join(summary.unread)} (name a criterion with --columns)"
-    scale = summary.scale
-    yield (
-        f"Scale       {scale[0]:g} to {scale[1]:g}"
-        if scale
-        else "Scale       not given (--scale LOWEST-HIGHEST); the ratings found are shown with each mean"
-    )
+        yield f"Not read    {', '.join(summary.unread)} (--columns NAME=COLUMN reads one)"
     for name, rated in summary.criteria.items():
         alpha = "undefined" if rated.alpha is None else f"{rated.alpha:.2f}"
-        found = f" between {rated.ends[0]:g} and {rated.ends[1]:g}" * (not scale)
+        ends, scale = rated.scale or rated.ends, "of a scale" if rated.scale else "between"
+        found = (
+            f" {scale} {'from ' * bool(rated.scale)}{ends[0]:g} {'to' if rated.scale else 'and'} {ends[1]:g}"
+        )
         missing = f", {rated.missing} missing" * bool(rated.missing)
         yield (
             f"{name:13} mean {rated.mean:.2f} of {count(rated.texts, 'text')}, agreement of raters "
@@ -357,6 +357,11 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
         yield ""
         yield f"{summary.by} against {summary.on}, n = {calibration.papers}; mean score {calibration.mean_score:.2f}"
         yield from _figures(calibration)
+        if summary.pairs.repeated:
+            yield f"{count(summary.pairs.repeated, 'text')} with several scores: their mean counts"
+        if unscored := summary.pairs.unscored:
+            some = f"{', '.join(unscored[:3])}{', …' * (len(unscored) > 3)}"
+            yield f"{len(unscored)} of {summary.texts} rated texts have no score and are left out: {some}"
         if summary.pairs.unrated:
             yield f"{len(summary.pairs.unrated)} scores belong to texts without a rating"
 

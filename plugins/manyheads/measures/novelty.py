@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from manyheads.base.errors import MeasureError
 from manyheads.base.papers import Period
 from manyheads.measures.papers import Floats, Means, Papers, nearest
+from manyheads.measures.statistics import UNKNOWN, enough
 
 Normalise = Literal["year", "database", "none"]
 Density = Literal["paper", "abstract"]
@@ -34,11 +35,16 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The papers nearest to a text: their mean distance and citations, or why there are none."""
+    """The papers nearest to a text: their mean distance and citations, or why there are none.
+
+    Attributes:
+        known: how many citation counts the impact rests on, and of how many: of `neighbours`, of `papers` of the reference means.
+    """
 
     neighbours: tuple[Neighbour, ...] = ()
     dissimilarity: float | str = TIMELESS
     impact: float | str = TIMELESS
+    known: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 def surroundings(
@@ -61,21 +67,34 @@ def surroundings(
     near = nearest(vectors, papers.vectors, k, groups)
     counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
     mean_distances = mean_counts = np.ones(near.rows.shape)
+    which, sizes = np.zeros(near.rows.shape, dtype=np.intp), np.zeros((1, 2), dtype=np.intp)
     if groups:
         which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
         mean_distances = np.take_along_axis(near.means, which, axis=1)
-        mean_counts = np.array([counts[group].mean() for group in groups])[which]
+        known = [counts[group][~np.isnan(counts[group])] for group in groups]
+        sizes = np.array([(len(some), len(counts[group])) for some, group in zip(known, groups, strict=True)])
+        known_means = [
+            some.mean() if enough(*size) else np.nan for some, size in zip(known, sizes, strict=True)
+        ]
+        mean_counts = np.array(known_means)[which]
 
     def mean(row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
-        """The mean of the values, each divided by its reference mean; or why there is none."""
-        if np.isnan(values).any():
-            return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are unknown"
-        if np.isnan(means).any():
-            return f"the {what}s of some {name} papers are unknown, so their mean is, too"
+        """The mean of the known values, each divided by its reference mean; or why there is none."""
         if (zero := np.flatnonzero(means == 0)).size:
             year = papers.years[int(near.rows[row][zero[0]])]
             return f"the mean {what} of the {name} papers for its neighbour of {year} is 0"
-        return float(np.mean(values / means))
+        relative = values / means
+        if enough(int((~np.isnan(relative)).sum()), len(values)):
+            return float(np.nanmean(relative))
+        if lost := np.isnan(values).sum():
+            return f"the {what}s of {lost} of its {len(values)} neighbours are unknown"
+        return f"the {what}s of more than {UNKNOWN:.0%} of the {name} papers to compare with are unknown"
+
+    def shares(row: int) -> dict[str, tuple[int, int]]:
+        own = ~np.isnan(counts[near.rows[row]] + mean_counts[row])
+        some, number = sizes[np.unique(which[row])].sum(axis=0).tolist()
+        reference = {"papers": (some, number)} if groups else {}
+        return {"neighbours": (int(own.sum()), len(own)), **reference}
 
     return [
         Surroundings(
@@ -85,6 +104,7 @@ def surroundings(
             ),
             mean(row, "distance", near.distances[row], mean_distances[row]),
             mean(row, "citation count", counts[near.rows[row]], mean_counts[row]),
+            shares(row),
         )
         for row in range(len(vectors))
     ]
@@ -99,6 +119,7 @@ class Novelty:
         cd: contemporary dissimilarity: distance to the nearest contemporary papers; smaller is more timely.
         ci: contemporary impact: citations of these contemporary papers.
         on: overall novelty, HD × CI / CD.
+        known: of how many citation counts CI and ON rest on known ones, see `Surroundings`.
     """
 
     hd: float | None
@@ -108,6 +129,7 @@ class Novelty:
     past: tuple[Neighbour, ...]
     contemporary: tuple[Neighbour, ...]
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    known: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 def novelty(
@@ -138,8 +160,9 @@ def novelty(
     0 for a text that is one of the papers, 1 for one as far from its nearest papers as from all.
 
     If a reference mean is zero (every paper of that year uncited, or a copy of the text), the measure is None, not
-    infinite. CI needs the citations of the neighbours and, to normalise, of all papers of the reference mean: if one is
-    unknown, CI and ON are None. No mean is taken over the known ones alone.
+    infinite. Where citation counts are unknown, CI is over the neighbours, and the reference means over the papers, with known
+    ones; `known` says how many. If more than `UNKNOWN` of the neighbours are left out, CI and ON are None; a neighbour is left out, too,
+    if more than `UNKNOWN` of its reference mean are unknown.
 
     There is no interval: a text always measures the same, and its nearest papers are not a random sample. For several
     texts, see `measures.statistics`.
@@ -168,7 +191,9 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
         measures["on"] = hd * ci / cd
     missing = {name: value for name, value in measures.items() if isinstance(value, str)}
     values = {name: None if isinstance(value, str) else value for name, value in measures.items()}
-    return Novelty(**values, past=old.neighbours, contemporary=new.neighbours, missing=missing)
+    return Novelty(
+        **values, past=old.neighbours, contemporary=new.neighbours, missing=missing, known=new.known
+    )
 
 
 def need_field(papers: Papers, around: int, own: int) -> None:

@@ -5,6 +5,7 @@ People rate in an arena or in tables of their own; reviews by `manyheads review`
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -17,9 +18,9 @@ from pydantic import Field
 
 from manyheads.base.errors import RatingError, SubjectError
 from manyheads.base.files import expanded
-from manyheads.base.resources import parse_json
 from manyheads.core.results import RESULT, Part, read_result, result_data
-from manyheads.measures.tables import TableRow, read_table, read_text, refuse
+from manyheads.measures.statistics import Ends
+from manyheads.measures.tables import JSON, MISSING, TableRow, read_objects, read_table, refuse
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """Rating criteria (App. C.4)."""
@@ -27,12 +28,20 @@ SCORE, ACCEPTED = "score", "accepted"
 """Columns of people's ratings of papers: the only criterion, and the decision on the paper."""
 COLUMNS = ("rater", "id", *CRITERIA)
 """Columns of a table of ratings."""
+IDS = ("id", "paper", "paper_id", "idea_id", "text_id")
+"""Columns with the name of the text."""
+GROUP = "group"
 BESIDES = (
-    "rater", "id", "paper", ACCEPTED, "set", "title", "abstract", "text", "comment", "maker", "source", "sha256",
+    "rater", *IDS, ACCEPTED, GROUP, "set", "title", "abstract", "text", "comment", "maker", "source", "sha256",
 )  # fmt: skip
 """Columns that are no criteria."""
-YES, NO = ("yes", "true", "1", "accept", "accepted"), ("no", "false", "0", "reject", "rejected")
-HINT = "one row for each text and rater: rater,id,novelty; or --columns rater=COLUMN,id=COLUMN,novelty=COLUMN"
+YES = ("yes", "true", "1", "accept", "accepted", "oral", "spotlight", "poster")
+NO = ("no", "false", "0", "reject", "rejected", "desk", "withdrawn")
+"""First words of decisions."""
+HINT = (
+    "one row for each text and rater: rater,id,novelty; or --columns rater=COLUMN,id=COLUMN,novelty=COLUMN; a column a rater: "
+    "score=ANN+BEN, or score=RATING_*"
+)
 P = TypeVar("P", bound=Part)
 
 
@@ -58,20 +67,24 @@ class RatingTable:
     Attributes:
         criteria: what the texts were rated on.
         scores: by text, in the order in which they first come, then rater, then criterion, as far as there is a rating.
-        scale: the lowest and the highest rating that can be given; None where nobody said so.
+        scales: by criterion, the lowest and the highest rating that can be given, where somebody said so.
         missing: by criterion, the number of cells without a rating.
         unread: columns of the tables that are none of these criteria.
         texts: what is known of the texts; others are known by their names here.
         decisions: by text, whether it was accepted; empty if unknown.
+        groups: by text, what it is compared by, such as its condition or maker.
+        nameless: whether nobody said who the raters are.
     """
 
     criteria: tuple[str, ...]
     scores: Mapping[str, Mapping[str, Mapping[str, float]]]
-    scale: tuple[float, float] | None = None
+    scales: Mapping[str, Ends] = field(default_factory=dict[str, Ends])
     missing: Mapping[str, int] = field(default_factory=dict[str, int])
     unread: tuple[str, ...] = ()
     texts: Mapping[str, Identity] = field(default_factory=dict[str, Identity])
     decisions: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
+    nameless: bool = False
 
     @property
     def raters(self) -> list[str]:
@@ -98,39 +111,46 @@ class RatingTable:
 
 
 def read_ratings(
-    paths: Sequence[Path], columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
+    paths: Sequence[Path], columns: Mapping[str, str] | None = None, scales: Mapping[str, Ends] | None = None
 ) -> RatingTable:
-    """Ratings from tables: a row for each text (`id` or `paper`) and rater, a column for each criterion, any numbers.
+    """Ratings from tables: a row for each text (`IDS`) and rater, a column for each criterion, or for each rater; any numbers.
 
-    Cells without a rating are counted; a rating whose rater is not named is of somebody else. A column `accepted` says yes or
-    no.
+    Cells without a rating are counted; a rating whose rater is not named is of somebody else. A column `accepted` has
+    decisions, such as `yes` or `Accept (Poster)`.
 
     Args:
-        paths: CSV files in UTF-8, separated by comma, semicolon or tab.
-        columns: what they call `rater`, `id` and the criteria.
-        scale: the lowest and the highest rating.
+        paths: CSV files in UTF-8, separated by comma, semicolon or tab, or JSON.
+        columns: what they call `rater`, `id`, `accepted`, `group` and the criteria, see `read_table`.
+        scales: by criterion, the lowest and the highest rating; "" for the others.
 
     Raises:
         RatingError: a file cannot be read, a column is missing, a cell is no number or decision, a rater rated a text twice, or
-        rows of one text have different decisions. Lists all problems by file, row and column.
+        rows of one text have different decisions or groups. Lists all problems by file, row and column.
     """
-    columns = columns or {}
+    columns, scales = columns or {}, scales or {}
     named = tuple(name for name in columns if name not in BESIDES)
-    needed = [("id", "paper"), *([(name,) for name in named] or [(*CRITERIA, SCORE)])]
+    needed = [IDS, *([] if named else [(*CRITERIA, SCORE)])]
     rows = [row for path in paths for row in read_table(path, needed, HINT, columns)]
     criteria = named or tuple(name for name in (*CRITERIA, SCORE) if all(name in row.cells for row in rows))
     if not criteria:
         raise RatingError(f"the tables have no common column of {', '.join((*CRITERIA, SCORE))}", hint=HINT)
+    if strange := sorted({*scales} - {*criteria, ""}):
+        raise RatingError(f"--scale {strange[0]}: no criterion", tried=f"criteria: {', '.join(criteria)}")
+    ends = {name: scale for name in criteria if (scale := scales.get(name, scales.get("")))}
     problems, missing = list[str](), Counter[str]()
     scores, decisions = dict[str, dict[str, dict[str, float]]](), dict[str, bool]()
-    texts = dict[str, Identity]()
+    texts, groups = dict[str, Identity](), dict[str, str]()
     for row in rows:
-        item, rater = row["id"] or row["paper"], row["rater"] or row.place
+        item, rater = next((row[name] for name in IDS if row[name]), ""), row["rater"] or row.place
         rated = [name for name in criteria if not row.missing(name)]
         missing.update(set(criteria) - set(rated))
         problems += [f"{row.place}: no text is named"] * (not item)
-        problems += [problem for name in rated for problem in row.problems_of(name, scale)]
+        problems += [problem for name in rated for problem in row.problems_of(name, ends.get(name))]
         problems += _decision_problems(row, item, decisions)
+        if row[GROUP] and groups.setdefault(item, row[GROUP]) != row[GROUP]:
+            problems.append(
+                f"{row.place}: {item} is in group {groups[item]} in one row and in {row[GROUP]} in another"
+            )
         if row["sha256"] or row["source"]:
             texts[item] = identity_of(row.cells)
         if rater in scores.setdefault(item, {}):
@@ -142,14 +162,17 @@ def read_ratings(
     if decisions and (unknown := [item for item in scores if item not in decisions]):
         raise RatingError(f"no decision ({ACCEPTED}) for {', '.join(unknown[:8])}", hint=HINT)
     unread = dict.fromkeys(name for row in rows for name in row.cells if name not in (*BESIDES, *criteria))
-    return RatingTable(criteria, scores, scale, missing, tuple(unread), texts, decisions)
+    nameless = all(
+        row["rater"] in ("", row.place) or row["rater"].startswith(f"{row.place}:") for row in rows
+    )
+    return RatingTable(criteria, scores, ends, missing, tuple(unread), texts, decisions, groups, nameless)
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
     """Note the decision of a row, if it has one; what is wrong with it."""
-    told = row[ACCEPTED].lower()
-    if told and told not in (*YES, *NO):
-        yield f"{row.place}: {ACCEPTED} is {told!r}: write yes or no"
+    told = "" if row.missing(ACCEPTED) else "".join(re.findall(r"\w+", row[ACCEPTED].lower())[:1])
+    if told not in ("", *YES, *NO):
+        yield f"{row.place}: {ACCEPTED} is {row[ACCEPTED]!r}: begin with one of {', '.join((*YES, *NO))}"
     elif told and decisions.setdefault(item, told in YES) is not (told in YES):
         yield f"{row.place}: {item} is accepted in one row and not in another"
 
@@ -214,7 +237,7 @@ def review_of(folder: Path) -> _Reviews:
 
 @dataclass(frozen=True)
 class TextScore:
-    """A score of a text. `place` is where it was read."""
+    """A score of a text, NaN if it has none. `place` is where it was read."""
 
     place: str
     identity: Identity
@@ -223,24 +246,43 @@ class TextScore:
 
 @dataclass(frozen=True)
 class ScoredTexts:
-    """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
+    """Rated texts with their scores, in one order, by id.
+
+    Attributes:
+        unrated: places of scores without a rated text.
+        unscored: rated texts without a score.
+        repeated: texts with several scores, of which this is the mean.
+    """
 
     items: tuple[str, ...]
     scores: tuple[float, ...]
     ratings: tuple[float, ...]
     unrated: tuple[str, ...]
+    unscored: tuple[str, ...] = ()
+    repeated: int = 0
 
 
-def read_scores(paths: Sequence[Path], by: str) -> list[TextScore]:
-    """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
+def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | None = None) -> list[TextScore]:
+    """Scores named `by`: a field of JSON, a column of CSV, or a mean or score of a review's run folder.
+
+    Args:
+        columns: what tables of ratings call their columns: that of the ids may be in a table of scores, too.
 
     Raises:
-        RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
+        RatingError: a file cannot be read, has no texts or no such score, or a score is no number; an empty one is NaN.
     """
-    scores: list[TextScore] = []
+    scores, own = list[TextScore](), (columns or {}).get("id", "id")
     for path in paths:
         if not path.is_dir():
-            scores += [TextScore(at, identity_of(row), _number(at, row, by)) for at, row in _records(path)]
+            for place, row in _records(path):
+                ids = [row[name] for name in (own, own.lower(), *IDS) if row.get(name)]
+                identity = identity_of({**row, "id": ids[0]} if ids else row)
+                if not identity:
+                    hint = "--columns id=COLUMN names the column of ids, in both tables"
+                    raise RatingError(
+                        f"{place}: no text is named", tried=f"it has {', '.join(row)}", hint=hint
+                    )
+                scores.append(TextScore(place, identity, _number(place, row, by)))
             continue
         identity, values = _scored(path)
         if by not in values:
@@ -272,43 +314,40 @@ def pair(
 
     Args:
         means: mean rating by the raters' id.
-        scores: in any order; those of unrated texts are listed separately.
+        scores: in any order; those of unrated texts are listed separately. Several of one text count as their mean.
         texts: identities by id, from the key; other ids stand for themselves.
 
     Raises:
-        RatingError: a rated text has no score, or several.
+        RatingError: no rated text has a score, or one has those of different texts.
     """
-    paired: list[TextScore] = []
+    paired, places, repeated = dict[str, float](), set[str](), 0
     for item in means:
         matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
-        if not matches:
-            raise RatingError(
-                f"{item}: a rating, but no score",
-                hint="measure it, too; a table needs the ids, files or titles of the scores",
-            )
-        if len(matches) > 1:
-            places = ", ".join(score.place for score in matches)
-            raise RatingError(f"{item}: several scores: {places}", hint="leave one of them out")
-        paired += matches
-    places = {score.place for score in paired}
-    unrated = tuple(score.place for score in scores if score.place not in places)
-    return ScoredTexts(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
+        if len({frozenset(score.identity.items()) for score in matches}) > 1:
+            several = ", ".join(score.place for score in matches)
+            raise RatingError(f"{item}: several scores: {several}", hint="leave one of them out")
+        places |= {score.place for score in matches}
+        if values := [score.value for score in matches if math.isfinite(score.value)]:
+            paired[item], repeated = fmean(values), repeated + (len(values) > 1)
+    if not paired:
+        scored = [" ".join(score.identity.values()) for score in scores[:5]]
+        raise RatingError(
+            "no rated text has a score",
+            tried=f"rated: {', '.join([*means][:5])}; scored: {', '.join(scored) or 'none'}",
+            hint="a table needs the ids, files or titles of the scores; --columns id=COLUMN names the ids of both tables",
+        )
+    return ScoredTexts(
+        tuple(paired), tuple(paired.values()), tuple(means[item] for item in paired),
+        tuple(score.place for score in scores if score.place not in places),
+        tuple(item for item in means if item not in paired), repeated,
+    )  # fmt: skip
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The lines of JSON Lines or the rows of a table, with their places."""
-    if path.suffix not in (".jsonl", ".json"):
-        yield from ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
-        return
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.strip():
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
-            if not isinstance(record, dict):
-                raise RatingError(f"{path}:{number}: not a JSON object")
-            yield f"{path}:{number}", cast(dict[str, Any], record)
+    """The objects of JSON or the rows of a table, with their places."""
+    if path.suffix in JSON:
+        return read_objects(path)
+    return ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
 
 
 def _number(place: str, row: Mapping[str, Any], by: str) -> float:
@@ -318,16 +357,13 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
             f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
         )
     value, number = row[name], math.nan
+    if value is None or (isinstance(value, str) and value.lower() in MISSING):
+        return number
     with suppress(TypeError, ValueError):
         number = math.nan if isinstance(value, bool) else float(value)
     if math.isfinite(number):
         return number
-    missing = row.get("missing")  # the reason that `manyheads measure` gives
-    why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
-    raise RatingError(
-        f"{place}: {by} is {value!r}, not a number{why}",
-        hint="leave the text out, measure it, or name another score with --by",
-    )
+    raise RatingError(f"{place}: {by} is {value!r}, not a number", hint="name another score with --by")
 
 
 def _matching(identity: Identity, scores: Sequence[TextScore]) -> list[TextScore]:

@@ -1,6 +1,7 @@
 """Measures of texts as they are stored, one text per line: `manyheads measure … --out measures.jsonl`."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -32,7 +33,7 @@ from manyheads.measures.novelty import (
     surroundings,
 )
 from manyheads.measures.papers import Papers, titled
-from manyheads.measures.statistics import Mean, mean_of
+from manyheads.measures.statistics import Mean, enough, mean_of
 
 
 def as_lines(records: Iterable[BaseModel]) -> str:
@@ -86,6 +87,8 @@ class Score(BaseModel):
     rnd: float | None = None
     missing: dict[str, str]
     """Missing measures with the reason."""
+    known: dict[str, tuple[int, int]] = {}
+    """Known citation counts behind CI and ON, and of how many: of `neighbours`, and of `papers` of the reference means."""
     unread: int | None
     """Tokens at the end of the text that the embedding model did not read; null if unknown."""
     normalise: Normalise
@@ -113,6 +116,12 @@ class Score(BaseModel):
     def value(self, measure: Measure) -> float | None:
         """A measure by name."""
         return getattr(self, measure)
+
+    @property
+    def gap(self) -> str:
+        """Of how many citation counts CI and ON rest on known ones, in words; empty if all are known."""
+        gaps = [f"{some:,} of {n:,} {name}" for name, (some, n) in self.known.items() if some < n]
+        return "" if self.ci is None else " and ".join(gaps)
 
 
 def scores(
@@ -183,13 +192,13 @@ def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Sc
 
 
 def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
-    """The mean of a measure over several texts with its interval; or why there is none.
+    """The mean of a measure over the n texts that have it, with its interval; or why there is none.
 
-    Texts without the measure are not dropped: they may be the unusual ones.
+    The texts without it may be the unusual ones: if they are more than `UNKNOWN` of all, there is no mean.
     """
     values = [value for one in found if (value := one.value(measure)) is not None]
     mean = mean_of(values, within=(0, 1 if measure == "rnd" else math.inf))
-    if mean is None or len(values) < len(found):
+    if mean is None or not enough(len(values), len(found)):
         return f"{len(found) - len(values)} of {len(found)} texts have none"
     return mean
 
@@ -351,31 +360,42 @@ def measures_of(scores: Sequence[Score]) -> list[Measure]:
     return [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
 
 
-LISTED = 5
-"""Maximum number of texts that are too long to have a warning each."""
+LISTED = 3
+"""Maximum number of texts, and of reasons, in a warning."""
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
-    """Warnings about the numbers."""
-    measures, cut = measures_of(scores), [score.unread for score in scores if score.unread]
-    if len(cut) > LISTED:
-        most = f"{len(cut)} of {len(scores)} texts are longer than the embedding model reads"
-        yield f"{most}: up to {max(cut)} tokens at their ends were not read; --json has the number of each text"
+    """Warnings about the numbers: one of each kind, however many texts it concerns."""
+    kinds = defaultdict[str, list[tuple[str, str]]](list)
     for score in scores:
-        if score.unread and len(cut) <= LISTED:
-            yield f"{score.source}: the embedding model did not read its last {score.unread} tokens"
-        for name, why in score.missing.items():
-            if name in measures:
-                yield f"{score.source}: no {name.upper()}: {why}"
-        if score.itself:
-            itself = ", ".join(score.itself)
-            yield f"{score.source}: compared with itself, by title or vector: {itself}; leave it out: --exclude"
-        how = score.retrieval
-        if how and how.compared < how.wanted and score.cd is not None:
-            less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
-            yield f"{score.source}: compared with {how.compared} papers instead of {how.wanted}: no more were found{less}"
-    if silent := [how.degraded for score in scores if (how := score.retrieval) and how.degraded]:
-        names = ", ".join(dict.fromkeys(name for sources in silent for name in sources))
-        yield f"{len(silent)} of {len(scores)} texts: some sources could not be searched: {names}; there may be nearer papers"
+        for kind, why in _faults(score):
+            kinds[kind].append((score.source, why))
+    for kind, faults in kinds.items():
+        reasons = [*Counter(why for _, why in faults)]
+        why = "; ".join([*reasons[:LISTED], *["…"] * (len(reasons) > LISTED)])
+        places = ", ".join(place for place, _ in faults[:LISTED])
+        more = f" and {len(faults) - LISTED} more" if len(faults) > LISTED else ""
+        several = f"{len(faults)} of {len(scores)} texts"
+        yield f"{several}: {kind}: {why} ({places}{more})" if faults[1:] else f"{places}: {kind}: {why}"
     if scores[0].against == "services":
         yield f"no HD and ON: {scores[0].missing['hd']}"
+
+
+def _faults(score: Score) -> Iterator[tuple[str, str]]:
+    """What is to be said of a text's numbers: of what kind, and how it is with this one."""
+    if score.unread:
+        yield "the embedding model did not read its end", f"{score.unread} tokens"
+    why = {name: score.missing[name] for name in measures_of([score]) if name in score.missing}
+    for reason in dict.fromkeys(why.values()):
+        names = [name.upper() for name, each in why.items() if each == reason]
+        if names != ["ON"] or not reason.startswith("no "):  # it follows from another
+            yield f"no {', '.join([*names, *['ON'] * ('on' in why and 'ON' not in names)])}", reason
+    if score.gap:
+        yield f"{'CI' if score.on is None else 'CI and ON'} are over known citation counts", score.gap
+    if score.itself:
+        yield "compared with itself, by title or vector; leave it out: --exclude", ", ".join(score.itself)
+    if (how := score.retrieval) and how.compared < how.wanted and score.cd is not None:
+        less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
+        yield f"compared with fewer papers than {how.wanted}: no more were found", f"{how.compared}{less}"
+    if how and how.degraded:
+        yield "some sources could not be searched; there may be nearer papers", ", ".join(how.degraded)

@@ -23,6 +23,8 @@ BATCH = 2**20
 """Numbers resampled at once."""
 FEW = 10
 """Below this number of values, bootstrap intervals are much too narrow."""
+UNKNOWN = 0.2
+"""A mean over values of which some are unknown is over the known ones; if a larger share is unknown, there is none."""
 SAME = 1e-12
 """Relative tolerance for equal values."""
 
@@ -98,6 +100,11 @@ def mean_of(
     if n >= FEW and (resampled := bootstrap_interval(values, level=level, seed=seed)):
         return Mean(n, mean, se, *resampled, level, method="BCa")
     return Mean(n, mean, se, *student_interval(mean, se, n, level, within), level, method="t")
+
+
+def enough(known: int, number: int) -> bool:
+    """Whether a mean may be over the known ones of so many values."""
+    return known > 0 and number - known <= UNKNOWN * number
 
 
 def mean_difference(

@@ -7,15 +7,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from math import inf, nan
 from pathlib import Path
+from typing import Any, TypeAlias, cast
 
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError
+from manyheads.base.resources import parse_json
 from manyheads.base.text import count
 
 DELIMITERS = (",", ";", "\t")
 """Delimiters of CSV files, by the country that a spreadsheet is set to."""
+JSON = (".json", ".jsonl")
+"""Endings of tables of objects."""
 LARGEST = 50_000_000
 """Maximum bytes of a table."""
 LISTED = 8
@@ -78,29 +83,80 @@ def columns_named(text: str, names: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def scale_named(text: str) -> tuple[float, float]:
-    """What `--scale 0-100` says. Raises `RatingError` for anything else."""
-    if ends := re.fullmatch(r"\s*(-?[0-9.]+)\s*(?:-|–|to|:)\s*(-?[0-9.]+)\s*", text):
+def scales_named(text: str) -> dict[str, tuple[float, float]]:
+    """What `--scale 0-100` says, or `1-10,clarity=1-5`: by criterion, "" for the others. Raises `RatingError` for anything else."""
+    scales = dict[str, tuple[float, float]]()
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(?:([^=]+?)\s*=)?\s*(-?[0-9.]+)\s*(?:-|–|to|:)\s*(-?[0-9.]+)\s*", part)
         with suppress(ValueError):
-            low, high = map(float, ends.groups())
-            if low < high:
-                return low, high
-    raise RatingError(f"--scale {text!r}: no scale", hint="name the lowest and the highest: --scale 0-100")
+            if ends and (low := float(ends[2])) < (high := float(ends[3])):
+                scales[ends[1] or ""] = low, high
+                continue
+        hint = "name the lowest and the highest: --scale 0-100, or --scale 1-10,clarity=1-5"
+        raise RatingError(f"--scale {part!r}: no scale", hint=hint)
+    return scales
 
 
 def read_table(
     path: Path, needed: Sequence[Sequence[str]], hint: str, columns: Mapping[str, str] | None = None
 ) -> list[TableRow]:
-    """The non-empty rows of a CSV file, with column names in lower case.
+    """The non-empty rows of a CSV or JSON file, with column names in lower case.
+
+    A name of several columns is a column a rater: such a row becomes one for each rater with a cell, called by the column if
+    it is no number. Other raters are nobody in particular.
 
     Args:
         needed: columns, at least one of each group.
         hint: for other files.
-        columns: names of columns in this table.
+        columns: names of columns in this table; `a+b` and `score_*` name several.
 
     Raises:
         RatingError: it cannot be read, is empty or not CSV, or a column is missing or duplicate.
     """
+    header, records = _csv(path, hint) if path.suffix not in JSON else _cells(read_objects(path))
+    renamed, wide = dict[str, str](), dict[str, list[str]]()
+    for name, column in (columns or {}).items():
+        several = [each for each in header if each.lower() == column.lower()] or [
+            each for part in column.split("+") for each in header
+            if fnmatchcase(each.lower(), part.strip().lower())
+        ]  # fmt: skip
+        renamed |= dict.fromkeys(several, name)
+        wide |= {name: several} if several[1:] else {}
+    names = [renamed.get(name, name.lower()) for name in header]
+    groups = [*needed, *([name] for name in columns or {})]
+    if missing := dict.fromkeys(" or ".join(_called(name, columns) for name in group)
+                                for group in groups if not {*group} & {*names, *(['rater'] if wide else [])}):  # fmt: skip
+        present = f"its columns: {', '.join(header)}"
+        raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
+    if twice := sorted(name for name, n in Counter(names).items() if name and n > 1 and name not in wide):
+        raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
+    if len({len(each) for each in wide.values()}) > 1:
+        each = "; ".join(f"{name}: {', '.join(several)}" for name, several in wide.items())
+        raise RatingError(f"{path}: a column a rater, but for other numbers of raters", tried=each, hint=hint)
+    rows = list[TableRow]()
+    for place, cells in records:
+        plain = {name: cells[each] for name, each in zip(names, header, strict=True) if name not in wide}
+        rated = [
+            {"rater": f"{place}:{raters[0]}" if raters[0].isdigit() else raters[0]}
+            | {name: cells[each] for name, each in zip(wide, raters, strict=True)}
+            for raters in zip(*wide.values(), strict=True)
+        ]  # fmt: skip
+        rows += [TableRow(place, each | plain) for each in rated if any(map(each.get, wide))] or [
+            TableRow(place, dict.fromkeys(wide, "") | plain)
+        ]
+    return rows
+
+
+def _called(name: str, columns: Mapping[str, str] | None) -> str:
+    """Our name of a column, and what the table is said to call it."""
+    return f"{columns[name]!r} ({name})" if columns and name in columns else name
+
+
+Records: TypeAlias = Iterator[tuple[str, dict[str, str]]]
+
+
+def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
+    """The columns of a CSV file, and its non-empty rows by their places."""
     text = read_text(path)
     if not text.strip():
         raise RatingError(f"{path}: empty", hint=hint)
@@ -113,29 +169,52 @@ def read_table(
         raise RatingError(
             f"{path}: not a CSV file: {error}", hint="look for an unclosed quotation mark"
         ) from error
-    ours = {column.lower(): name for name, column in (columns or {}).items()}
-    names = [ours.get(name.lower(), name.lower()) for name in header]
-    called = {name: f"{column!r} ({name})" for name, column in (columns or {}).items()}
-    if missing := [
-        " or ".join(called.get(name, name) for name in group)
-        for group in needed
-        if not set(group) & set(names)
-    ]:
-        present = f"its columns: {', '.join(header)}"
-        raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
-    if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
-        raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
-    rows: list[TableRow] = []
-    for number, record in enumerate(rest, 2):
-        if any(record[len(names) :]):
-            raise RatingError(
-                f"{path}:{number}: more cells than the header has columns",
-                hint="put texts with commas in quotes",
-            )
-        if any(record):  # spreadsheets drop empty cells at the end of a row
-            cells = dict(zip(names, [*record, *[""] * len(names)], strict=False))
-            rows.append(TableRow(f"{path}:{number}", cells))
-    return rows
+
+    def rows() -> Records:
+        for number, record in enumerate(rest, 2):
+            if any(record[len(header) :]):
+                raise RatingError(
+                    f"{path}:{number}: more cells than the header has columns",
+                    hint="put texts with commas in quotes",
+                )
+            if any(record):  # spreadsheets drop empty cells at the end of a row
+                cells = dict(zip(header, [*record, *[""] * len(header)], strict=False))
+                yield f"{path}:{number}", cells
+
+    return header, rows()
+
+
+def _cells(objects: Iterator[tuple[str, Mapping[str, Any]]]) -> tuple[list[str], Records]:
+    """The keys of objects, and their values as the cells of a table."""
+    rows = [
+        (place, {key: "" if value is None else str(value).strip() for key, value in each.items()})
+        for place, each in objects
+    ]
+    header = list(dict.fromkeys(key for _, each in rows for key in each))
+    return header, ((place, dict.fromkeys(header, "") | each) for place, each in rows)
+
+
+def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects of JSON Lines, of a list, or of an object with a list for each column; with their places."""
+    text = read_text(path)
+    with suppress(ValueError):
+        whole: Any = parse_json(text)
+        if isinstance(whole, dict) and whole:
+            lists = [*cast(dict[str, Any], whole).values()]
+            if all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
+                whole = [dict(zip(whole, values, strict=True)) for values in zip(*lists, strict=True)]
+        if isinstance(whole, list) and all(isinstance(each, dict) for each in whole):
+            yield from ((f"{path}:{number}", each) for number, each in enumerate(whole, 1))
+            return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
+            if not isinstance(record, dict):
+                raise RatingError(f"{path}:{number}: not a JSON object")
+            yield f"{path}:{number}", cast(dict[str, Any], record)
 
 
 def read_text(path: Path) -> str:

@@ -11,6 +11,7 @@ from manyheads.base.errors import MeasureError
 from manyheads.base.papers import Scientist
 from manyheads.core.results import JointPapers
 from manyheads.corpus.scientists import Exploration, raised_row
+from manyheads.measures.statistics import enough
 
 Topics: TypeAlias = Callable[[Scientist], Collection[str]]
 
@@ -41,20 +42,21 @@ def freshness(team: Sequence[Scientist]) -> float:
 
 
 def diversity(team: Sequence[Scientist], topics: Topics = interests) -> float:
-    """The share of members, 0…1, none of whose topics is a topic of any other member.
+    """The share of members with known topics, 0…1, none of whose topics is a topic of any other member.
 
     Args:
         topics: of a member; a sweep with other labels (clusters, fields) passes its own.
 
     Raises:
-        MeasureError: fewer than two members, or one with unknown topics.
+        MeasureError: fewer than two members, or the topics of more than `UNKNOWN` of them are unknown.
     """
     _check(team)
-    held = [frozenset(topics(one)) for one in team]
-    if blank := [one.name for one, own in zip(team, held, strict=True) if not own]:
+    held = [own for one in team if (own := frozenset(topics(one)))]
+    if not enough(len(held), len(team)):
+        blank = [one.name for one in team if not topics(one)]
         raise MeasureError(f"{', '.join(blank)}: their topics are unknown")
     holders = Counter(chain.from_iterable(held))
-    return sum(all(holders[topic] == 1 for topic in own) for own in held) / len(team)
+    return sum(all(holders[topic] == 1 for topic in own) for own in held) / len(held)
 
 
 MEASURES: Mapping[str, Callable[[Sequence[Scientist]], float]] = {

@@ -1,7 +1,6 @@
 """Votes of raters on pairs of texts (MAMORX, §5), and tables of them."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -17,6 +16,8 @@ Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
 """Which of two texts is better: the left one, the right one, neither, or both are poor."""
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
 RaterKind: TypeAlias = Literal["person", "model"]
+Repeats: TypeAlias = Literal["keep", "first", "last"]
+"""What counts of a rater's votes on the same makers and case, in a table that does not say which texts they had."""
 STYLE = ("words", "lines", "headings", "lists")
 """Signs of style of a text; MAMORX adjusts ratings for lines, headings and lists (§5)."""
 
@@ -65,13 +66,13 @@ WINNER = "winner"
 WORDS: Mapping[str, Answer] = {
     **dict.fromkeys(("left", "a", "1", "first", "model a", "assistant a", "response 1"), "left"),
     **dict.fromkeys(("right", "b", "2", "second", "model b", "assistant b", "response 2"), "right"),
-    **dict.fromkeys(("tie", "draw", "equal", "same", "0.5", "both", "both good"), "tie"),
-    **dict.fromkeys(
-        ("poor", "both poor", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)", "neither"), "poor"
-    ),
-}
-"""How tables name the winner, besides by its maker; in any case, with `_` and `-` for spaces."""
+    **dict.fromkeys(("tie", "draw", "equal", "same", "0.5", "both", "both good", "neither is better"), "tie"),
+    **dict.fromkeys(("poor", "both poor", "both bad", "bothbad", "tie bothbad", "tie both bad", "neither"), "poor"),
+}  # fmt: skip
+"""How tables name the winner, besides by its maker; in any case, without symbols and `FILLERS`."""
+FILLERS = ("is", "are", "the", "about", "equally", "slightly", "much", "clearly", "better", "wins")
 EXAMPLES = 3
+UNKNOWN_ANSWER = "is neither a maker of the row, a side, nor a tie"
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,24 @@ class VoteTable:
 
     Attributes:
         left_out: for each reason, the rows, or the single cells of rows with other answers, as `file:row`.
+        repeated: votes on the same makers and case as another one of the same rater; `repeats` says what became of them.
     """
 
     votes: tuple[PairVote, ...]
     left_out: Mapping[tuple[Literal["row", "cell"], str], Sequence[str]]
+    repeated: int = 0
+    repeats: Repeats = "keep"
+
+    @property
+    def headline(self) -> str:
+        """What became of repeated votes; empty if there are none."""
+        kept = {"keep": "kept", "first": "left out, the first counts", "last": "the last counts"}[
+            self.repeats
+        ]
+        return (
+            f"{count(self.repeated, 'repeated vote')} of a rater on the same makers and case: {kept}"
+            * bool(self.repeated)
+        )
 
     @property
     def notes(self) -> Iterator[str]:
@@ -91,24 +106,27 @@ class VoteTable:
         for (what, reason), rows in self.left_out.items():
             more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
             yield f"{count(len(rows), what)} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
+        if any(UNKNOWN_ANSWER in reason for _, reason in self.left_out):
+            yield f"known answers are the makers and {', '.join(WORDS)}; symbols and {', '.join(FILLERS)} may stand beside them"
 
 
-def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTable:
-    """The votes of a CSV file: of `manyheads arena export`, or of anybody.
+def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Repeats = "keep") -> VoteTable:
+    """The votes of a CSV or JSON file: of `manyheads arena export`, or of anybody.
 
-    Without both makers, without any known winner, of one maker against itself, or a second vote of a rater on the same makers and
-    case: such rows are left out and counted. Of a row with several questions, an unknown winner leaves out its cell alone.
+    Without both makers, without any known winner, or of one maker against itself: such rows are left out and counted. Of a row
+    with several questions, an unknown winner leaves out its cell alone. MAMORX counts a rater's repeated votes on the same makers and
+    case (Table 2).
 
     Args:
         columns: what another table calls `left`, `right`, `winner`, `rater`, `case`; other names are questions.
+        repeats: which of repeated votes count.
 
     Raises:
         RatingError: the file cannot be read, a column is missing, or no row has a vote.
     """
     hint = "name the columns of your table: --columns left=COLUMN,right=COLUMN,winner=COLUMN"
     asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, WINNER)}
-    needed = [("left",), ("right",), *((name,) for name in asked)]
-    rows = read_table(path, needed if asked else [*needed[:2]], hint, columns)
+    rows = read_table(path, [("left",), ("right",)], hint, columns)
     names = [*rows[0].cells] if rows else []
     questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
     if not questions:
@@ -117,7 +135,7 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
         raise RatingError(
             f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
         )
-    votes, seen = list[PairVote](), Counter[tuple[str, ...]]()
+    votes, seen, repeated = list[PairVote](), dict[tuple[str, ...], int](), 0
     left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
     for row in rows:
         given: dict[str, Answer | None] = {
@@ -125,26 +143,30 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
         }
         answers: dict[str, Answer] = {questions[column]: answer for column, answer in given.items() if answer}
         unknown = [
-            f"{column} {shortened(row[column], 60)!r} is neither a maker of the row, a side, nor a tie"
+            f"{column} {shortened(row[column], 60)!r} {UNKNOWN_ANSWER}"
             for column, answer in given.items()
             if answer is None
         ]
         reason = _fault(row) or ("" if answers else next(iter(unknown), "no winner"))
-        # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
-        if not reason and row["rater"] and row["case"] and "kind" not in names:
-            key = (row["rater"], row["case"], *sorted((row["left"], row["right"])))
-            seen[key] += 1
-            reason = "the rater has voted on these makers and this case before" if seen[key] > 1 else ""
         if reason:
             left_out.setdefault(("row", reason), []).append(row.place)
-        else:
+            continue
+        for each in unknown:
+            left_out.setdefault(("cell", each), []).append(row.place)
+        key = (row["rater"], row["case"], *sorted((row["left"], row["right"])))
+        # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
+        again = key in seen and "kind" not in names and bool(row["rater"] and row["case"])
+        repeated += again
+        if again and repeats == "last":
+            votes[seen[key]] = _vote(row, answers)
+        elif not again or repeats == "keep":
+            seen.setdefault(key, len(votes))
             votes.append(_vote(row, answers))
-            for each in unknown:
-                left_out.setdefault(("cell", each), []).append(row.place)
     if not votes:
         reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for (_, reason), each in left_out.items())
+        hint = f"{hint}; known answers: the makers, {', '.join(WORDS)}" if UNKNOWN_ANSWER in reasons else hint
         raise RatingError(f"{path}: no votes", tried=reasons or "the table has no rows", hint=hint)
-    return VoteTable(tuple(votes), left_out)
+    return VoteTable(tuple(votes), left_out, repeated, repeats)
 
 
 def _fault(row: TableRow) -> str:
@@ -156,7 +178,15 @@ def _fault(row: TableRow) -> str:
 def _answer(row: TableRow, column: str) -> Answer | None:
     cell = row[column]
     by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
-    return by_maker.get(cell) or WORDS.get(" ".join(re.split(r"[\s_-]+", cell.lower())))
+    by_words: dict[str, Answer] = {_words(row["right"]): "right", _words(row["left"]): "left"}
+    short = " ".join(word for word in _words(cell).split() if word not in FILLERS)
+    named = by_words.get(short) if len(by_words) == 2 else None
+    return by_maker.get(cell) or WORDS.get(_words(cell)) or named or WORDS.get(short)
+
+
+def _words(text: str) -> str:
+    """A text in lower case, without symbols."""
+    return " ".join(re.findall(r"[^\W_]+(?:\.[0-9]+)?", text.lower()))
 
 
 def _vote(row: TableRow, answers: Mapping[str, Answer]) -> PairVote:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.asking.forms import schema_of
 from manyheads.asking.replies import PlainText, ReplyModel
-from manyheads.base.errors import UserError
+from manyheads.base.errors import ConfigError, UserError
 from manyheads.base.files import cache_folder, read_text, replace_text
 from manyheads.config import ModelConfig
 from manyheads.models.requests import options, server_address
@@ -216,3 +216,12 @@ def image_of_bands() -> bytes:
 def colours_in(text: str) -> tuple[str, ...]:
     """The colours named in a text, in order, including `none`."""
     return tuple(re.findall(r"\b(red|green|blue|yellow|black|white|none)\b", text.casefold()))
+
+
+def refuse_images(alias: str, config: ModelConfig, *, images: bool) -> None:
+    """Raises `ConfigError` for images to a model without vision, which is blind to them."""
+    if images and not config.sees:
+        raise ConfigError(
+            f"models.{alias}: {config.name} cannot see images (vision: false)",
+            hint="give this role another model with roles.<role>.model, or set its vision to true",
+        )

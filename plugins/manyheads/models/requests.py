@@ -106,15 +106,6 @@ def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
         )
 
 
-def need_vision(alias: str, config: ModelConfig, *, images: bool) -> None:
-    """Raises `ConfigError` for images to a model without vision, which is blind to them."""
-    if images and not config.sees:
-        raise ConfigError(
-            f"models.{alias}: {config.name} cannot see images (vision: false)",
-            hint="give this role another model with roles.<role>.model, or set its vision to true",
-        )
-
-
 # Addresses.
 
 

@@ -22,7 +22,8 @@ from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.lookup import LEDGER, SearchLedger
-from manyheads.report.record import Record, bibtex, links_of
+from manyheads.report.record import Record
+from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
     REPORT,
@@ -41,6 +42,7 @@ FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
     "local": "The corpus", "semantic_scholar": "Semantic Scholar", "openalex": "OpenAlex", "arxiv": "arXiv",
+    "crossref": "Crossref", "pubmed": "PubMed",
 }  # fmt: skip
 
 

@@ -130,10 +130,11 @@ def scatter_plot(summary: RatingSummary, path: Path) -> None:
         line = [intercept + slope * end for end in ends]
         axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
         axes.set_xlabel(LABELS.get(summary.by, summary.by))
-        ends = f" ({summary.scale[0]:g} to {summary.scale[1]:g})" if summary.scale else ""
+        scale = summary.criteria[summary.on].scale
+        ends = f" ({scale[0]:g} to {scale[1]:g})" if scale else ""
         axes.set_ylabel(f"{summary.on}, mean of raters{ends}")
         caption = (
-            f"n = {found.papers} texts, {count(summary.raters, 'rater')}; Pearson r = {pearson.estimate:.2f} "
+            f"n = {found.papers} texts, {count(summary.raters, 'rater') if summary.raters else 'raters without names'}; Pearson r = {pearson.estimate:.2f} "
             f"({pearson.level:.0%} interval {pearson.low:.2f} to {pearson.high:.2f}); "
             f"Spearman ρ = {spearman.estimate:.2f}"
         )

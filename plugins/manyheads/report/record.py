@@ -1,26 +1,21 @@
-"""A run folder as read for a report: events, result and config; links to the papers that it cites, and BibTeX to copy."""
+"""A run folder as read for a report: events, result and config."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
-from itertools import count as count_from
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
 
 from manyheads.base.errors import JournalError
 from manyheads.base.files import opened
-from manyheads.base.papers import ARXIV_DOI, Identifier, identify
-from manyheads.base.text import plain
 from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
-from manyheads.core.results import RESULT, Evidence, RunResult, RunUsage, read_result
+from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
 from manyheads.models.offline import OFFLINE
 
 E = TypeVar("E", bound=Event)
@@ -165,62 +160,3 @@ def _up_to_date(record: Record) -> RunResult[Any]:
             "written_by_language_model": not record.unwritten(),
         }
     return result.model_copy(update=changes)
-
-
-def links_of(paper: Evidence) -> list[tuple[str, str]]:
-    """Links to a paper: names and addresses, the DOI first; empty if there are none."""
-    links = [_link(identify(text)) for text in (paper.doi, paper.paper) if text]
-    if paper.url and re.fullmatch(r"https?://[^\s<>\"]+", paper.url):
-        links.append(("Web", paper.url))
-    return [*dict(filter(None, links)).items()]
-
-
-def _link(known: Identifier) -> tuple[str, str] | None:
-    value = quote(known.value, safe="/:;().,_-~")
-    match known.kind, known.source:
-        case "doi", _ if known.value.lower().startswith(ARXIV_DOI):
-            return "arXiv", f"https://arxiv.org/abs/{value[len(ARXIV_DOI) :]}"
-        case "doi", _:
-            return "DOI", f"https://doi.org/{value}"
-        case ("arxiv", _) | ("own", "arxiv"):
-            return "arXiv", f"https://arxiv.org/abs/{value}"
-        case "own", "semantic_scholar":
-            return "Semantic Scholar", f"https://www.semanticscholar.org/paper/{value}"
-        case "own", "openalex":
-            return "OpenAlex", f"https://openalex.org/{value}"
-        case _:
-            return None
-
-
-def bibtex(papers: Iterable[Evidence]) -> str:
-    """The papers as BibTeX; unknown fields are left out."""
-    from bibtexparser.entrypoint import write_string
-    from bibtexparser.library import Library
-    from bibtexparser.model import Entry, Field
-
-    entries, keys = list[Any](), set[str]()
-    for paper in papers:
-        word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
-        stem = f"{word}{paper.year or ''}"
-        key = next(each for each in chain([stem], (f"{stem}-{n}" for n in count_from(2))) if each not in keys)
-        keys.add(key)
-        links = dict(links_of(paper))
-        doi = links.get("DOI", "").removeprefix("https://doi.org/")
-        arxiv = links.get("arXiv", "").removeprefix("https://arxiv.org/abs/")
-        fields = {
-            "author": " and ".join(map(_value, paper.authors)), "title": f"{{{_value(paper.title)}}}",
-            "journal": _value(paper.venue or ""), "year": str(paper.year or ""), "doi": doi, "eprint": arxiv,
-            "archiveprefix": "arXiv" if arxiv else "", "url": next(iter(links.values()), ""),
-            "note": "" if links else _value(paper.paper),
-        }  # fmt: skip
-        told = [Field(name, value) for name, value in fields.items() if value]
-        entries.append(Entry("article" if paper.venue else "misc", key, told))
-    return write_string(Library(entries)) if entries else ""
-
-
-def _value(text: str) -> str:
-    """A text for the braces of a BibTeX entry, which must be balanced."""
-    from pylatexenc.latexencode import UnicodeToLatexEncoder
-
-    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)
-    return encoder.unicode_to_latex(plain(re.sub(r"[{}]", "", text)))

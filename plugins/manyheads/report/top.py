@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from pydantic import Field
+
 from manyheads.base.files import read_text
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
@@ -55,6 +57,7 @@ class Measured(Part):
     embedding: str = ""
     normalise: str = ""
     against: str = "corpus"
+    known: dict[str, tuple[int, int]] = Field(default={})
     past: tuple[Near, ...] = ()
     contemporary: tuple[Near, ...] = ()
 
@@ -66,8 +69,10 @@ class Measured(Part):
 
     @property
     def note(self) -> str:
-        """What a reader of ON must know, where there is one."""
-        return "" if self.on is None else f"{BY_FIELD}."
+        """What a reader of CI and ON must know, where there is one."""
+        gaps = [f"{some:,} of {n:,} {name}" for name, (some, n) in self.known.items() if some < n]
+        over = f"Citation counts are known of {' and '.join(gaps)}. " if gaps else ""
+        return over * (self.ci is not None) + ("" if self.on is None else f"{BY_FIELD}.")
 
     @property
     def papers(self) -> list[tuple[str, Near]]:

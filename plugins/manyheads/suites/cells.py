@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.base.errors import ConfigError, UserError
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
-from manyheads.engine.readiness import need_person, prepare, roles_of
+from manyheads.engine.readiness import need_person, prepare, read_inputs, roles_of
 from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 from manyheads.team.system import Judge, System, system_of
@@ -317,7 +317,7 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
             if first(config.model_dump_json(exclude=SEED | INPUTS)):
                 need_person(config, roles_of(config))
             if readable and first(config.model_dump_json(exclude=SEED)):
-                system_of(config).read(config)
+                read_inputs(config)
         except UserError as error:
             raise ConfigError(
                 f"{suite.name}: {job.label}: {error.message}",

@@ -8,13 +8,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias, cast
 
+from pydantic import BaseModel, ConfigDict
+
 from manyheads.base.errors import ConfigError, SubjectError, did_you_mean
 from manyheads.core.results import result_data
 from manyheads.core.texts import Subject, read_subject
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
-from manyheads.suites.cells import RUN, Cell, CellRow
+from manyheads.measures.statistics import enough
+from manyheads.suites.cells import RUN, Cell
 from manyheads.suites.replies import ReplyCount, reply_counts
 from manyheads.suites.spec import REPLIES, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
 
@@ -38,12 +41,49 @@ class Absent:
     never: bool = True
 
 
-Value: TypeAlias = float | bool | Absent | None
+@dataclass(frozen=True)
+class Partial:
+    """A value that rests on a part of what it should, in words such as `4 of 5 neighbours`."""
+
+    value: float | bool
+    over: str
+
+
+Value: TypeAlias = float | bool | Absent | Partial | None
 """A number or truth value; None for null on the path: unknown, such as a cost without prices."""
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
 Novelty: TypeAlias = dict[Path, dict[str, Value]]
 """By the run's folder and the measure."""
+
+
+class CellRow(BaseModel):
+    """The results of one cell, as in `results.jsonl`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cell: str
+    condition: dict[str, Any]
+    case: str
+    seed: int
+    error: str | None = None
+    """Why the cell has no result."""
+    values: dict[str, float] = {}
+    """The measures; means if the cell has several runs with a value each."""
+    each: dict[str, tuple[float, ...]] = {}
+    """The values of single runs by measure; empty for a cell of one run."""
+    shares: tuple[str, ...] = ()
+    """Yes-or-no measures, 1 or 0 for each run: their means are shares."""
+    unknown: tuple[str, ...] = ()
+    """Measures that are null in the result, such as a cost without prices; this is no failure."""
+    missing: dict[str, str] = {}
+    """Missing measures, each with the reason."""
+    partial: dict[str, str] = {}
+    """Measures over a part of their runs, or of the citation counts, such as `4 of 5 runs`; they are in `values`."""
+    by_language_model: bool | None = None
+    """Whether a language model wrote in it; false for the offline model alone, null for a cell without a result."""
+    warnings: tuple[str, ...] = ()
+    """Warnings of its run, such as a source that could not be searched; its values count."""
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
@@ -94,17 +134,20 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
             return CellRow(**known, error=f"{error.message}; to run it again, remove {job.folder}")
-    values, each, shares, unknown, missing = {}, {}, [], [], {}
+    values, each, shares, unknown, missing, partial = {}, {}, [], [], {}, {}
     for measure in spec.measure_paths:
         found = list(_cell_values(measure, cell, results, novelty))
-        numbers = tuple(one for one in found if isinstance(one, float | bool))
-        # A cell lacks a measure, or has it unknown, as soon as one of its runs does.
-        if absent := [one.why for one in found if isinstance(one, Absent)]:
-            missing[measure.name] = absent[0]
-        elif len(numbers) < len(found):
-            unknown.append(measure.name)
-        else:
+        over = [one.over for one in found if isinstance(one, Partial)]
+        plain = [one.value if isinstance(one, Partial) else one for one in found]
+        numbers = tuple(one for one in plain if isinstance(one, float | bool))
+        if found and not enough(len(numbers), len(found)):
+            absent = [one.why for one in found if isinstance(one, Absent)]
+            missing |= {measure.name: absent[0]} if absent else {}
+            unknown += [] if absent else [measure.name]
+        elif numbers:
             values[measure.name] = fmean(numbers)
+            over += [f"{len(numbers)} of {len(found)} runs"] * (len(numbers) < len(found))
+            partial |= {measure.name: "; ".join(dict.fromkeys(over))} if over else {}
             each |= {measure.name: numbers} if numbers[1:] else {}
             shares += [measure.name] if all(isinstance(one, bool) for one in numbers) else []
     # a run without model calls was written by nobody
@@ -115,7 +158,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
     ]
     warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
     return CellRow(
-        **known, values=values, each=each, shares=tuple(shares), unknown=tuple(unknown), missing=missing,
+        **known, values=values, each=each, shares=tuple(shares), unknown=tuple(unknown), missing=missing, partial=partial,
         by_language_model=None if None in writers or not writers else all(writers), warnings=tuple(dict.fromkeys(warned)),
     )  # fmt: skip
 
@@ -133,6 +176,8 @@ def _cell_values(
         value = novelty[job.folder][measure.path[0]] if own else at(results[job.folder], measure.path)
         if isinstance(value, Absent):
             yield Absent(f"{job.label}: {value.why}") if len(jobs) > 1 else value
+        elif isinstance(value, Partial):
+            yield Partial(measure.value(value.value), value.over)
         else:
             yield None if value is None else measure.value(value)
 
@@ -170,11 +215,13 @@ def _novelty_of(
     )  # fmt: skip
     return {
         folder: {
-            measure: Absent(score.missing.get(measure, "not measured")) if value is None else float(value)
+            measure: Absent(score.missing.get(measure, "not measured")) if value is None
+            else Partial(value, f"citations known of {score.gap}") if score.gap and measure in ("ci", "on")
+            else float(value)
             for measure, value in score.model_dump(include=set(wanted)).items()
         }
         for folder, score in zip(subjects, measured, strict=True)
-    }
+    }  # fmt: skip
 
 
 class Coverage:

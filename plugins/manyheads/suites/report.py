@@ -75,6 +75,8 @@ class SummaryEntry(BaseModel):
     """Cells that failed or lack the measure."""
     unknown: int = 0
     """Cells whose result has null, such as a cost without prices."""
+    partial: int = 0
+    """Cells in the mean whose value is over a part of their runs or citation counts."""
     mean: float | None = None
     se: float | None = None
     """Standard error of the mean."""
@@ -209,6 +211,7 @@ class Results:
         unknown = sum(measure in row.unknown for row in here)
         entry: dict[str, Any] = {"condition": condition, "measure": measure, "level": level, "n": 0}
         entry |= {"cells": len(values), "left_out": len(here) - len(values) - unknown, "unknown": unknown}
+        entry["partial"] = sum(measure in row.partial for row in here)
         if mean := self._mean(self._independent(values), measure):
             entry |= {
                 name: getattr(mean, name) for name in ("n", "mean", "se", "low", "high", "method", "why")
@@ -278,6 +281,8 @@ def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
         ("Not measured", "",
          [(f"no {name}: {why}", row.cell) for row in rows for name, why in row.missing.items()]),
         ("Unknown", unknown, [(name, row.cell) for row in rows for name in row.unknown]),
+        ("Known in part", "These values are in the numbers above, as means over what is known.",
+         [(f"{name}: {over}", row.cell) for row in rows for name, over in row.partial.items()]),
         ("Warnings", "These cells are in the numbers above.",
          [(warning, row.cell) for row in rows for warning in row.warnings]),
     ]  # fmt: skip

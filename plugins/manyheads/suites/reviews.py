@@ -9,6 +9,7 @@ Started again, they resume.
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -18,11 +19,14 @@ from typing import Literal
 
 from manyheads.base.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.base.files import read_text, replace_text, sha256_of
-from manyheads.base.folders import JOURNAL, locked, writing
+from manyheads.base.folders import CONFIG, JOURNAL, locked, writing
+from manyheads.base.papers import web_address
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
+from manyheads.core.results import RESULT
 from manyheads.core.texts import KINDS, is_there, read_subjects
 from manyheads.documents import read_document
+from manyheads.documents.folders import ARCHIVES, PAPERS, main_tex, papers_in
 from manyheads.engine.budget import Budget
 from manyheads.engine.folder import new_folder
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
@@ -32,8 +36,8 @@ from manyheads.systems import systems
 from manyheads.team.system import System, system_of
 
 FOLDERS = "folders.json"
-PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".odt", ".rtf", ".ps"}
-"""Suffixes of files that always contain papers, never a single abstract."""
+TEXTS = (".md", ".markdown", ".txt", ".json")
+log = logging.getLogger("manyheads")
 
 
 @dataclass(frozen=True)
@@ -45,24 +49,51 @@ class ReviewText:
     kind: Literal["papers", "abstracts"]
 
 
-def texts_of(path: Path) -> list[ReviewText]:
-    """The texts at a path: one, or one per line of a `.jsonl` file.
+def texts_of(named: str) -> list[ReviewText]:
+    """The texts that a user names: one, one per line of a `.jsonl` file, the papers of a folder, a paper at an address.
 
     Raises:
         SubjectError: there is no such file, it cannot be read, or contains no text.
     """
+    path = Path(named)
     if not is_there(path):
+        if web_address(named):
+            return [ReviewText(named, named, "papers")]
         raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
+    if path.is_dir() and not any((path / name).exists() for name in (CONFIG, RESULT)):
+        return _in_folder(path)
     if path.is_file() and _holds_paper(path):
         return [ReviewText(str(path), sha256_of(path), "papers")]
     return [ReviewText(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
 
 
+def _in_folder(folder: Path) -> list[ReviewText]:
+    """The paper of a LaTeX folder, or all papers in a folder; what else is in it is left out with a warning."""
+    if main := main_tex(folder):
+        return [ReviewText(str(folder), sha256_of(main), "papers")]
+    papers, left = papers_in(folder)
+    texts = (folder / name for name in left if not name.upper().startswith(("README", "LICEN", "CHANGELOG")))
+    papers += [path for path in texts if path.suffix.lower() in TEXTS and _holds_paper(path)]
+    left = [name for name in left if folder / name not in papers]
+    if not papers:
+        raise SubjectError(
+            f"{folder}: a folder without papers, and no run folder (it has no {RESULT})",
+            hint=f"name a folder of papers, a LaTeX folder, or the folder of a run, such as {folder}/NAME",
+        )
+    if left:
+        log.warning(
+            "warning: %s: left out, no papers: %s", folder, ", ".join(left[:5]) + " …" * (len(left) > 5)
+        )
+    return [ReviewText(str(path), sha256_of(path), "papers") for path in sorted(papers) if path.is_file()] + [
+        text for path in sorted(papers) if path.is_dir() for text in _in_folder(path)
+    ]
+
+
 def _holds_paper(path: Path) -> bool:
     """Whether a file contains a paper: text in sections, or a file type of papers."""
     kind = path.suffix.lower()
-    if kind in PAPERS or kind == ".jsonl":
-        return kind in PAPERS
+    if kind in PAPERS or kind == ".jsonl" or path.name.lower().endswith(ARCHIVES):
+        return kind != ".jsonl"
     try:
         return bool(read_document(path).sections)
     except DocumentError:
@@ -153,8 +184,9 @@ def _jobs(config: RunConfig, texts: Sequence[ReviewText], out: Path, folders: Pa
 
 def review_of(config: RunConfig, text: ReviewText) -> RunConfig:
     """The config of the review of one text."""
-    path = Path(text.source).resolve()
+    is_remote = text.mark == text.source
+    path = Path(text.source) if is_remote else Path(text.source).resolve()
     reviews = system_of(config).reviews
     assert reviews
-    inputs = config.inputs.model_copy(update={reviews.input: str(path)})
+    inputs = config.inputs.model_copy(update={reviews.input: text.source if is_remote else str(path)})
     return config.model_copy(update={"name": f"review-{path.stem}", "inputs": inputs})

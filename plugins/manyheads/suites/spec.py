@@ -141,7 +141,9 @@ class CalibrationConfig(Strict):
     """A CSV file next to the cases, one rating per row: `paper` (the case's id), the column `on`, and, if known, `rater` and
     `accepted`."""
     on: str = "score"
-    """The column of the ratings."""
+    """The column of the ratings; `[0-9]` or `ann+ben` for a column a rater."""
+    columns: dict[str, str] = Field(default_factory=dict[str, str])
+    """What the file calls `id`, `rater` and `accepted`, if otherwise."""
     threshold: float | None = None
     """Minimum mean rating of a good case, if there is no column `accepted`."""
     score_threshold: float | None = None
@@ -471,7 +473,11 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         return Suite(name, spec)
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
     keys = read_cases(file, spec.files)
-    people = read_ratings([beside / calibration.people], {SCORE: calibration.on}) if calibration else None
+    people = (
+        read_ratings([beside / calibration.people], {SCORE: calibration.on, **calibration.columns})
+        if calibration
+        else None
+    )
     return Suite(name, spec, keys, people)
 
 

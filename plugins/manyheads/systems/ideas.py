@@ -11,14 +11,18 @@ from pydantic import AfterValidator
 
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
-from manyheads.base.files import opened
+from manyheads.base.files import expanded, opened
 from manyheads.base.folders import CONFIG
+from manyheads.base.papers import web_address
 from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
 from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
+from manyheads.documents import read_apart
+from manyheads.documents.folders import PAPERS, main_tex
+from manyheads.literature.downloads import source_of
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own
@@ -32,6 +36,29 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
+
+
+def _path_in_full(name: str | None) -> str | None:
+    path = expanded(name or "")
+    return name if not name or (web_address(name) and not path.exists()) else str(path.resolve())
+
+
+def read_paper_or_text(path: Path) -> Subject:
+    """The text at a path, as `read_subject`; of a paper its title, abstract and sections.
+
+    Raises:
+        DocumentError, SubjectError: it cannot be read, or has no text.
+    """
+    path = (path.is_dir() and main_tex(path)) or path
+    if path.suffix.lower() not in PAPERS or path.is_dir():
+        return read_subject(path)
+    document = read_apart(path)
+    whole = "\n\n".join(filter(None, (document.abstract, document.text())))
+    return Subject(source_of(path), document.title, whole)
+
+
+PathInFull = Annotated[str | None, AfterValidator(_path_in_full)]
+"""A path, kept in full wherever the run is resumed; or a paper's address."""
 NAMED = 5  # entries without an abstract in a warning
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
@@ -98,7 +125,7 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     """
     path = path_of(named, KINDS)
     if path is None or not path.is_dir():
-        subject = text_of(named, "the idea", KINDS) if path is None else read_subject(path)
+        subject = text_of(named, "the idea", KINDS) if path is None else read_paper_or_text(path)
         return Entry(subject.source, subject.title, subject.text)
     run = load(path, unfinished=False)
     revisions = own(run.system).revisions(run.result) or Revisions(())
@@ -211,7 +238,7 @@ def _read(named: str, most: int) -> Background:
     if path is None:
         return Background("", (_text(named),))
     if path.suffix.lower() in texts.TEXTS or not path.exists():  # the line of a file
-        return Background(named, (read_subject(path),))
+        return Background(named, (read_paper_or_text(path),))
     if path.suffix.lower() in texts.LINES and not _begins_with_a_paper(path):
         blank = list[str]()
         subjects = texts.read_subjects(path, blank)

@@ -1,11 +1,10 @@
-"""Results of runs, with summaries by their systems, and in other formats: Markdown, BibTeX, JSON and CSV."""
+"""Results of runs, with summaries by their systems, and their reports."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,13 +12,12 @@ from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, SubjectError, UserError
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import CONFIG, writing
-from manyheads.base.text import count, csv_text, plain, printable
+from manyheads.base.text import count
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,
     RESULT,
     Abstract,
-    Evidence,
     Idea,
     RunResult,
     Topic,
@@ -29,139 +27,12 @@ from manyheads.core.results import (
 )
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
-from manyheads.report.record import bibtex, links_of, section
+from manyheads.report.record import section
 from manyheads.report.top import RelatedRun, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
 
 ABSTRACT = "Abstract"  # label in a summary
-
-
-def written(folder: Path, form: str) -> str:
-    """A run's result in one of `FORMATS`.
-
-    Raises:
-        SubjectError: the folder has no readable result, or the run has nothing for this format.
-    """
-    run = load(folder)
-    if text := FORMATS[form](run, folder):
-        return text
-    others = [name for name, write in FORMATS.items() if name != form and write(run, folder)]
-    raise SubjectError(
-        f"{folder}: this run of {run.system} has {LACKING[form]}",
-        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
-    )
-
-
-def markdown(run: RunResult[Any], folder: Path) -> str:
-    """Title, abstract, idea and references; for a run without an idea, the system's summary."""
-    parts = [*_work(run)]
-    if not parts:
-        return ""
-    if references := _references(run):
-        listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
-        parts += ["## References", listed]
-    models = ", ".join(dict.fromkeys(run.models.values()))
-    note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
-    unfinished = "" if run.finished else " The run is not finished."
-    return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
-
-
-def _work(run: RunResult[Any]) -> Iterator[str]:
-    result = run.result
-    abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
-    if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:
-        told = in_full(run) if essence(run) else []
-        if told and not told[0].startswith("# "):
-            title = plain(getattr(result, "title", None) or "")
-            yield f"# {own(run.system).title}{': ' * bool(title)}{title}"
-        yield from told
-        return
-    yield f"# {plain(abstract.title if abstract else idea.title) or own(run.system).title}"
-    if topic := getattr(result, "topic", None):
-        yield f"**Topic.** {topic.topic}"
-    if abstract:
-        yield f"## {ABSTRACT}"
-        yield abstract.text
-    yield "## Idea"
-    if abstract and idea.title and idea.title != abstract.title:
-        yield f"**{plain(idea.title)}**"
-    yield idea.body
-
-
-def _references(run: RunResult[Any]) -> list[Evidence]:
-    """The references of the idea or ideas; for a run without an idea, all papers found."""
-    ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
-    cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
-    return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
-
-
-def _reference(paper: Evidence) -> str:
-    year = f" ({paper.year})" if paper.year else ""
-    link = next((address for _, address in links_of(paper)), plain(paper.paper))
-    return f"{plain(paper.title)}{year}. {link}"
-
-
-def as_bibtex(run: RunResult[Any], folder: Path) -> str:
-    return bibtex(_references(run))
-
-
-def as_json(run: RunResult[Any], folder: Path) -> str:
-    """The result file of the run."""
-    return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
-
-
-def as_csv(run: RunResult[Any], folder: Path) -> str:
-    """The system's table, else every idea with its scores."""
-    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = ([row.get(name) for name in columns] for row in rows)
-    return csv_text([columns, *cells]) if rows else ""
-
-
-def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
-    """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
-    best = getattr(run.result, "idea", None)
-    lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
-    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
-    ideas = ((name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries)
-    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
-    several = len({name for name, _ in found}) > 1
-    for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
-        chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
-        references = "; ".join(plain(paper.title) for paper in run.cited(idea.references))
-        listed = {"list": name} if several else {}
-        told = _flat(idea.model_dump(exclude={"references"}))
-        yield {**listed, **told, "chosen": chosen, "references": references}
-
-
-def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, object]:
-    """Single values by name, with nested names joined; texts of a list share a cell."""
-    flat = dict[str, object]()
-    for name, value in (data.model_dump() if isinstance(data, BaseModel) else data).items():
-        if isinstance(value, dict):
-            flat |= _flat(cast(Mapping[str, Any], value), f"{above}{name}.")
-        elif isinstance(value, str):
-            flat[f"{above}{name}"] = printable(value)
-        elif isinstance(value, int | float):
-            flat[f"{above}{name}"] = value
-        elif (
-            isinstance(value, list)
-            and value
-            and all(isinstance(each, str) for each in cast(list[object], value))
-        ):
-            flat[f"{above}{name}"] = printable("; ".join(cast(list[str], value)))
-    return flat
-
-
-FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str]] = {
-    "md": markdown, "bib": as_bibtex, "json": as_json, "csv": as_csv,
-}  # fmt: skip
-LACKING = {
-    "md": "written nothing yet", "bib": "no references", "json": "no result",
-    "csv": "no ideas and no other table",
-}  # fmt: skip
-"""What a run lacks if a format is empty."""
 
 
 def own(name: str) -> System:

@@ -44,8 +44,9 @@ from manyheads.hosts.clients import (
     tool_call,
 )
 from manyheads.hosts.teams import service_tool as tool_of_service
+from manyheads.models.abilities import refuse_images
 from manyheads.models.answers import sound_arguments
-from manyheads.models.requests import IMAGE, need_vision
+from manyheads.models.requests import IMAGE
 from manyheads.systems.loading import AnyConfig
 
 T = TypeVar("T")
@@ -191,7 +192,7 @@ class GovernedClient(
         if not (tools := normalize_tools(options.get("tools"))):
             options.pop("tool_choice", None)
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
-        need_vision(served.alias, config, images=bool(pictures))
+        refuse_images(served.alias, config, images=bool(pictures))
         system = str(options.get("instructions") or "")
         schemas = sum(len(str(_schema(tool))) for tool in tools)
         more = (len(system.encode()) + schemas) // 4 + IMAGE * pictures

@@ -57,8 +57,9 @@ from manyheads.hosts.clients import (
     tool_call,
 )
 from manyheads.hosts.teams import service_tool as tool_of_service
+from manyheads.models.abilities import refuse_images
 from manyheads.models.answers import sound_arguments
-from manyheads.models.requests import need_vision, refuse_unfit
+from manyheads.models.requests import refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
 Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
@@ -413,7 +414,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of a fresh `Agent`, which knows only the thread."""
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
-        need_vision(served.alias, served.config, images=any(message.images for message in thread))
+        refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
         recall = [] if turn.recall is None else [Recollection(self._recall, turn)]
         agent = Agent(

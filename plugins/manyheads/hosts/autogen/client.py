@@ -35,8 +35,9 @@ from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel
+from manyheads.models.abilities import refuse_images
 from manyheads.models.answers import sound_arguments
-from manyheads.models.requests import IMAGE, need_vision, options
+from manyheads.models.requests import IMAGE, options
 
 SECRETS = frozenset({
     "api_key", "x_api_key", "authorization", "azure_ad_token", "auth_token", "access_token", "password",
@@ -229,7 +230,7 @@ class GovernedClient(ChatCompletionClient):
             tools = self._tools = tools or self._tools
         contents = (message.content for message in messages if isinstance(message.content, list))
         pictures = sum(isinstance(part, Image) for content in contents for part in content)
-        need_vision(served.alias, config, images=bool(pictures))
+        refuse_images(served.alias, config, images=bool(pictures))
 
         async def count(messages: Sequence[LLMMessage]) -> int:
             return self.count_tokens(messages, tools=tools) + IMAGE * pictures

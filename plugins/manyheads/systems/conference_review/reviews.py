@@ -18,10 +18,11 @@ from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import together
 from manyheads.core.results import Figure, Part
-from manyheads.core.texts import PathInFull, Subject, read_subject
+from manyheads.core.texts import PathInFull, Subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
+from manyheads.systems.ideas import read_paper_or_text
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Reviews, System
 
@@ -244,7 +245,7 @@ CONFERENCE_REVIEW = System(
     table=lambda result: result.reviews,
     needs=lambda config: NEEDS,
     check=check,
-    read=lambda config: read_subject(Path(config.inputs.subject)),
+    read=lambda config: read_paper_or_text(Path(config.inputs.subject)),
     reviews=Reviews(
         "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
     ),

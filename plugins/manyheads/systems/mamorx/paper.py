@@ -15,6 +15,9 @@ from manyheads.core.texts import LINE, read_subject
 from manyheads.corpus.phrases import stems
 from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
+from manyheads.documents.document import BLANK, word_count
+from manyheads.documents.folders import main_tex
+from manyheads.literature.downloads import source_of
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
 from manyheads.team.run import Run
@@ -24,7 +27,7 @@ ABSTRACT = "Abstract"
 ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
 PASSAGE = 90  # words of a passage in search results, if a sentence ends before that
 PREFIX = 40  # letters of a passage used to find its place again
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z가-힣(\[“\"])|(?<=[。！？])\s*")
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Manuscript:
 
     @cached_property
     def words(self) -> int:
-        return len(self.abstract.split()) + sum(len(one.text.split()) for one in self.document.sections)
+        return sum(map(word_count, (self.abstract, *(one.text for one in self.document.sections))))
 
     @cached_property
     def anchor(self) -> Anchor:
@@ -223,10 +226,10 @@ def _cut(paragraph: str) -> Iterator[str]:
     """A paragraph in passages that end with a sentence."""
     passage = ""
     for sentence in SENTENCE_END.split(paragraph.strip()):
-        if passage and len(passage.split()) + len(sentence.split()) > PASSAGE:
+        if passage and word_count(passage) + word_count(sentence) > PASSAGE:
             yield passage
             passage = ""
-        passage = f"{passage} {sentence}".strip()
+        passage = BLANK.sub("", f"{passage} {sentence}".strip())
     if passage:
         yield passage
 
@@ -258,9 +261,10 @@ def read_paper(config: RunConfig) -> Manuscript | None:
     if named is None:
         return None
     path = Path(named)
+    path = (path.is_dir() and main_tex(path)) or path
     if path.is_dir() or (LINE.fullmatch(named) and not path.exists()):
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
     document = read_apart(path, reader=config.settings.reader)
-    return Manuscript(document, path, named, sha256_of(path))
+    return Manuscript(document, path, source_of(path), sha256_of(path))

@@ -13,6 +13,7 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig, Strict
+from manyheads.documents.document import word_count
 from manyheads.systems.mamorx.replies import Point, Support, WrittenReview
 from manyheads.systems.mamorx.result import Claim, PaperReview, PointSource, ReviewEntry, SourceKind
 
@@ -188,7 +189,7 @@ def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperRevie
             entry.value = int(value) if field.kind == "score" else value
         if field.kind == "text":
             quoted = ("".join(groups).strip() for groups in QUOTE.findall(value))
-            long = (quote for quote in quoted if len(quote.split()) >= LEAST_QUOTED)
+            long = (quote for quote in quoted if word_count(quote) >= LEAST_QUOTED)
             entry.quotes = [
                 PointSource(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)
             ]

@@ -3,7 +3,7 @@
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
 from manyheads.corpus.scientists import draw
-from manyheads.measures.team import MEASURES, draw_towards, gap, joint_papers, shares
+from manyheads.measures.team import MEASURES, draw_towards, gap, interests, joint_papers, shares
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Decision
 from manyheads.systems.virsci.result import VirSciRun
@@ -47,6 +47,11 @@ async def select_team(run: VirSciRun) -> Team:
     values = shares(team.profiles())
     note_joint_papers(run)
     run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
+    if blank := [one.name for one in team.profiles() if not interests(one)]:
+        run.warn(
+            STAGE,
+            f"diversity: the topics of {len(blank)} of {len(team.members)} members are unknown: {', '.join(blank)}",
+        )
     for name, aim in aims.items():
         if gap(team.profiles(), {name: aim}):
             value = "unknown" if (share := values[name]) is None else f"{share:.2f}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.documents.section_kinds import kind_of
+from manyheads.documents.headings import kind_of
 from manyheads.documents.sections import Core, Division, core_of
 
 

@@ -1,0 +1,38 @@
+"""Headings of papers in many languages: what each names. The words are data, in `headings.yaml`."""
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from manyheads.base.resources import parse_yaml
+
+Kind = Literal[
+    "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
+]
+"""Subjects of sections, in the usual order."""
+_WORDS = parse_yaml(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+
+
+def _any(*names: str) -> str:
+    """One of the words; signs of East Asia may stand apart."""
+    words = "|".join(word for name in names for word in _WORDS[name])
+    return "(?:" + re.sub(r"(?<=[^\W\x00-\u0fff])(?=[^\W\x00-\u0fff])", r"\\s*", words) + ")"
+
+
+ABSTRACT = re.compile(rf"[\[【〔]?{_any('abstract')}(?!\w)(?P<mark>[\s.:：\]】〕—–-]*)", re.I)
+REFERENCES = re.compile(rf"^{_any('references')}\W*$", re.I)
+CONTENTS = re.compile(rf"^{_any('contents')}$", re.I)
+PLAIN = re.compile(rf"^{_any('plain', 'abstract', 'references', 'contents')}$", re.I)
+ASIDE = re.compile(_any("aside"), re.I)
+_KINDS: dict[Kind, re.Pattern[str]] = {
+    kind: re.compile(_any(kind)) for kind in get_args(Kind) if kind in _WORDS
+}
+
+
+def kind_of(title: str) -> Kind:
+    """The subject of a heading (without its number), by the first known word."""
+    title = " ".join(title.casefold().split())
+    places: dict[Kind, int] = {
+        kind: match.start() for kind, words in _KINDS.items() if (match := words.search(title))
+    }
+    return min(places, key=places.__getitem__) if places else "other"

@@ -1,0 +1,277 @@
+"""Papers as Word, OpenDocument, EPUB, JATS, reStructuredText and Typst, read by Pandoc in a process of its own.
+
+Pandoc is the extra `office`, or a `pandoc` on the PATH. It opens no other file, and has limits of time, memory and output.
+"""
+
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+from manyheads.base.errors import DocumentError, install_command
+from manyheads.base.papers import identify
+from manyheads.documents.bibliography import reference_of
+from manyheads.documents.document import Document, Hidden, Limits, Reference
+from manyheads.documents.draft import speech
+from manyheads.documents.html import draft_of_html
+from manyheads.documents.ink import MARK, Ink, styles_of
+
+SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
+"""Pandoc's limits: of time, of its heap, and bytes of its answer."""
+UNPACKED, MEMBERS = 60_000_000, 5_000
+"""Maximum bytes and files of an unpacked archive, without pictures."""
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
+INKED = {
+    "docx": re.compile(r"word/(document\d*|footnotes|endnotes)\.xml"),
+    "odt": re.compile(r"content\.xml"),
+    "epub": re.compile("(?!)"),
+}
+"""The parts of an archive with text."""
+COMMENTS = {
+    "rst": re.compile(r"^[ \t]*\.\. (?!\S[\w -]*::|\[|_|\|)(.+(?:\n[ \t]+\S.*)*)", re.M),
+    "typst": re.compile(r"(?<![:/])//(.*)"),
+}
+SETUP = re.compile(r"^#show:\s*(?:\w+\s*=>\s*)?[\w.-]+\((.*?)^\)[^\n]*$|^#import\s*\"@[^\n]*$", re.M | re.S)
+"""The template of a Typst paper with its arguments, and packages, which Pandoc cannot load."""
+ARGUMENT = re.compile(r"\b(title|abstract|name):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+DATE = re.compile(r'<p(?: class="date">|>\ue000date\ue001)([^<]*)</p>')
+CAPTION = "<p>\ue000caption\ue001(.*?)</p>"
+REWRITES = [
+    (re.compile(pattern), made)
+    for pattern, made in (
+        (r'<a href="#fn[^"]*" class="footnote-(?:ref|back)".*?</a>', ""),
+        (r'<li id="fn\d+">', '<li class="footnote">'),
+        (r'<span class="math \w+">\\[(\[](.*?)\\[)\]]</span>', r'<math alttext="\1"></math>'),
+        (r'<p class="author">|<p>\ue000authors\ue001', '<p class="authors">'),
+        (r"<p>\ue000title\ue001(.*?)</p>", r'<h1 class="title">\1</h1>'),
+        (r"<p>\ue000abstract\ue001(.*?)</p>", r'<div class="abstract">\1</div>'),
+        (r'<span class="(deletion|comment-start)"', r'<span hidden class="\1"'),
+        (r'<span class="citation"[^>]*>(\d+)</span>', r"[\1]"),
+        (rf"<p>(<img[^>]*>)</p>\s*{CAPTION}", r"<figure>\1<figcaption>\2</figcaption></figure>"),
+        (
+            rf'(?:<div class="caption">\s*<p>(.*?)</p>\s*</div>|{CAPTION})\s*<table[^>]*>',
+            r"<table><caption>\1\2</caption>",
+        ),
+        (
+            r'<dt><span id="[^"]*" class="citation-label">(.*?)</span></dt>\s*<dd>',
+            r'<dd role="doc-biblioentry">[\1] ',
+        ),
+        (MARK.pattern, ""),
+    )
+]
+"""Pandoc's page as that of a paper: notes, formulas, title, captions, references."""
+INITIAL = re.compile(r'<ol(?: start="(\d+)")? type="A">\s*<li>(?:<p>)?')
+"""A name that begins with an initial, which reStructuredText takes for a list."""
+BROKEN = (
+    ExpatError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+)
+
+
+def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
+    """The reader of a format, by Pandoc's name of it.
+
+    Raises:
+        DocumentError: the file is broken or too large, or there is no Pandoc.
+    """
+    return lambda path, limits: _read(path, kind, limits)
+
+
+def _read(path: Path, kind: str, limits: Limits) -> Document:
+    pandoc, hidden, faults = _pandoc(path), list[Hidden](), list[str]()
+    data = path.read_bytes()
+    if kind in INKED:
+        data, faults = _repacked(path, data, kind, hidden)
+    elif len(data) > limits.text:
+        raise DocumentError(
+            f"{path} is too large: {len(data):,} bytes",
+            tried=f"texts of up to {limits.text:,} bytes are read",
+        )
+    else:
+        text = data.decode("utf-8-sig", "replace")
+        comments = COMMENTS[kind].findall(text) if kind in COMMENTS else []
+        hidden += [
+            Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
+        ]
+        data = (SETUP.sub(_told, text) if kind == "typst" else text).encode()
+    page = _page(path, pandoc, kind, data)
+    year = re.search(r"(?:19|20)\d\d", " ".join(DATE.findall(page)))
+    page = INITIAL.sub(lambda one: f"{chr(64 + min(26, int(one[1] or 1)))}. ", DATE.sub("", page))
+    for pattern, made in REWRITES:
+        page = pattern.sub(made, page)
+    draft = draft_of_html(path if kind in INKED else path.parent, page)
+    if kind == "jats":
+        draft.authors, draft.numbers, references = _jats(path, data)
+        draft.references = references or draft.references
+    draft.year = int(year[0]) if year else None
+    draft.hidden += hidden
+    draft.faults += faults
+    return draft.document()
+
+
+def _told(setup: re.Match[str]) -> str:
+    """Title, authors and abstract of a Typst template as marked paragraphs."""
+    parts = (
+        (one[1].replace("name", "authors"), one[2] or one[3] or "")
+        for one in ARGUMENT.finditer(setup[1] or "")
+    )
+    return "".join(f"\n\n\ue000{name}\ue001{' '.join(text.split())}\n\n" for name, text in parts)
+
+
+def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], list[Reference]]:
+    """What Pandoc drops of JATS: some authors, the paper's DOI, and references that are not in parts."""
+    from defusedxml.ElementTree import ParseError, fromstring
+
+    def text(node: Any) -> str:
+        return "" if node is None else " ".join(" ".join(node.itertext()).split())
+
+    def people(node: Any) -> list[str]:
+        named = (one for one in node.iter() if one.tag in ("name", "string-name", "collab"))
+        pairs = ((text(one.find("given-names")), text(one.find("surname")), one) for one in named)
+        return [f"{given} {family}".strip() or text(one) for given, family, one in pairs]
+
+    try:
+        root: Any = fromstring(data)
+    except (ParseError, ValueError, LookupError) as error:
+        raise DocumentError(
+            f"{path} is broken XML: {error}", hint="download it again, or use the PDF"
+        ) from error
+    head: Any = root.find(".//article-meta")
+    references = list[Reference]()
+    for number, ref in enumerate(root.iter("ref"), 1):
+        year = re.search(r"(?:19|20)\d\d", text(ref.find(".//year")))
+        references.append(
+            reference_of(
+                " ".join(text(one) for one in ref if one.tag == "mixed-citation"),
+                people=people(ref),
+                families=[text(one) for one in ref.iter("surname")] or None,
+                title=text(ref.find(".//article-title")),
+                venue=text(ref.find(".//source")),
+                year=int(year[0]) if year else None,
+                number=text(ref.find("label")).strip("[]. ") or str(number),
+                doi=next((text(one) for one in ref.iter("pub-id") if one.get("pub-id-type") == "doi"), None),
+            )
+        )
+    if head is None:
+        return (), (), references
+    found = (identify(text(one)) for one in head.findall("article-id"))
+    authors = [
+        one
+        for each in head.iter("contrib")
+        if each.get("contrib-type", "author") == "author"
+        for one in people(each)[:1]
+    ]
+    return tuple(authors), tuple(one.value for one in found if one.kind in ("doi", "arxiv")), references
+
+
+def _pandoc(path: Path) -> str:
+    try:
+        import pypandoc
+
+        return str(pypandoc.get_pandoc_path())
+    except (ImportError, OSError) as error:
+        if found := shutil.which("pandoc"):
+            return found
+        raise DocumentError(
+            f"{path} needs Pandoc to be read", tried="the extra `office`; `pandoc` on the PATH",
+            hint=f"{install_command('office')}, or save it as a PDF",
+        ) from error  # fmt: skip
+
+
+def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple[bytes, list[str]]:
+    """An archive without pictures and hidden text, which is added to `hidden`; and its faults."""
+    made, left, faults = io.BytesIO(), UNPACKED, list[str]()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(made, "w") as new:
+            names = [one for one in archive.namelist() if not one.endswith("/")]
+            if len(names) > MEMBERS:
+                raise ValueError(f"more than {MEMBERS:,} files")
+            parts = dict[str, bytes]()
+            for name in dict.fromkeys(names):
+                with archive.open(name) as file:
+                    parts[name] = b"" if name.lower().endswith(PICTURES) else file.read(left + 1)
+                left -= len(parts[name])
+                if left < 0:
+                    raise ValueError(f"more than {UNPACKED:,} bytes when unpacked")
+            own = [name for name in parts if INKED[kind].fullmatch(name)]
+            styles = styles_of(
+                *(parts[one] for one in ("word/styles.xml", "styles.xml", "content.xml") if one in parts)
+            )
+            for name in own:
+                ink = Ink(parts[name], styles)
+                parts[name] = ink.visible
+                hidden += ink.hidden
+            for name, part in parts.items():
+                new.writestr(name, part)
+            if objects := parts.get("content.xml", b"").count(b"<draw:object "):
+                faults.append(f"embedded objects, such as formulas, are not read: {objects}")
+    except BROKEN as error:
+        raise DocumentError(
+            f"{path} cannot be unpacked: {error}",
+            hint="open it in its own program, save it as a PDF, and use that",
+        ) from error
+    return made.getvalue(), faults
+
+
+def _page(path: Path, pandoc: str, kind: str, data: bytes) -> str:
+    """Pandoc's page of a text, which it gets by standard input."""
+    command = [
+        pandoc,
+        "+RTS",
+        MEMORY,
+        "-RTS",
+        "--sandbox",
+        "-s",
+        "--track-changes=all",
+        "--mathjax",
+        "--wrap=none",
+        "-f",
+        kind,
+        "-t",
+        "html",
+    ]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
+        given.write(data)
+        given.seek(0)
+        with subprocess.Popen(
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=told,
+            env={"HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8"},
+        ) as process:
+            assert process.stdout
+            timer = threading.Timer(SECONDS, process.kill)
+            timer.start()
+            answer = b""
+            try:
+                answer = process.stdout.read(OUTPUT + 1)
+            finally:
+                late = not timer.is_alive()
+                timer.cancel()
+                process.kill() if len(answer) > OUTPUT else None
+        told.seek(0)
+        said = " ".join(told.read(2000).decode("utf-8", "replace").split())[:300]
+    if process.returncode or len(answer) > OUTPUT:
+        why = f"it took more than {SECONDS:g} s" if late else f"its text is larger than {OUTPUT:,} bytes"
+        why = why if late or len(answer) > OUTPUT else said or f"it takes more memory than {MEMORY[2:]}B"
+        raise DocumentError(
+            f"{path} cannot be read by Pandoc: {why}",
+            hint="open it in its own program, save it as a PDF, and use that",
+        )
+    return answer.decode("utf-8", "replace")

@@ -1,0 +1,130 @@
+"""Papers that a user names by an arXiv number, a DOI or a link, downloaded into a folder."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from html import unescape
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+
+from manyheads.base.errors import DocumentError, LiteratureError
+from manyheads.base.files import make_folder, read_text, replace_bytes
+from manyheads.base.folders import writing
+from manyheads.base.http import in_short
+from manyheads.base.papers import identify, web_address
+from manyheads.config import LiteratureConfig
+from manyheads.config.environment import with_environment
+from manyheads.literature.fulltext import public_service
+from manyheads.literature.library import Library
+
+LARGEST = 100_000_000
+"""Maximum bytes of a paper."""
+KINDS = (
+    (r".{0,1019}%PDF-", ".pdf"),
+    (r"PK\x03\x04.{26}\[Content_Types\]", ".docx"),
+    (r"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument\.text", ".odt"),
+    (r"PK\x03\x04.{26}mimetypeapplication/epub", ".epub"),
+    (r"PK\x03\x04", ".zip"),
+    (r"\x1f\x8b", ".tar.gz"),
+    (r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)", ".html"),
+    (r"\s*<(?:\?xml|!DOCTYPE article|article|TEI)\b", ".xml"),
+    (r"\s*(?:%[^\n]*\s+)*\\document(?:class|style)", ".tex"),
+)
+"""Suffixes of papers by how they begin."""
+SOURCES = (".tex", ".md", ".markdown", ".rst", ".typ", ".txt", ".json")
+"""Texts that only their address tells."""
+PDF_LINK = re.compile(
+    rb"<meta\s[^>]*?name=[\"']citation_pdf_url[\"'][^>]*?content=[\"']([^\"']+)|<meta\s[^>]*?content=[\"']([^\"']+)[\"'][^>]*?name=[\"']citation_pdf_url",
+    re.I,
+)
+"""The PDF that a publisher's page of a paper names, as for Google Scholar."""
+
+
+DOWNLOADS = "downloads.jsonl"
+"""In a run's folder: for each paper what was named, and its file."""
+
+
+def downloads(folder: Path) -> Iterator[dict[str, str]]:
+    """The papers that were downloaded or unpacked into a run's folder."""
+    with suppress(OSError, ValueError):
+        for line in read_text(folder / DOWNLOADS).splitlines():
+            if isinstance(entry := json.loads(line), dict):
+                yield {str(key): str(value) for key, value in cast(dict[str, Any], entry).items()}
+
+
+def source_of(path: Path) -> str:
+    """What a user named to get a file of a run's folder: an address, an archive; else the file."""
+    for folder in path.parents[:6]:
+        for entry in downloads(folder):
+            if path.resolve() == (folder / entry.get("file", "")).resolve():
+                return entry.get("named", str(path))
+    return str(path)
+
+
+async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
+    """Download the paper at an arXiv number, a DOI or a link into a folder. Of arXiv, it is the PDF.
+
+    Raises:
+        LiteratureError: it cannot be had, such as without a network, or from a private address.
+        DocumentError: what is there is no paper.
+    """
+    address = web_address(named) or named
+    base = config.endpoints.get("arxiv")
+    if base and address.startswith("https://arxiv.org/"):
+        address = address.replace("https://arxiv.org", with_environment(base).rstrip("/"), 1)
+    is_doi = address.startswith("https://doi.org/")
+    if is_doi:
+        address = await _open_text(named, config) or address
+    body, suffix = await _paper_at(address, named, config)
+    if suffix == ".html" and (link := PDF_LINK.search(body[:300_000])):
+        pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
+        address = str(httpx.URL(address).join(pdf)) if not is_doi or pdf.startswith("http") else pdf
+        body, suffix = await _paper_at(address, named, config)
+    if is_doi and suffix in (".html", ""):
+        raise DocumentError(
+            f"{named}: no open PDF of this DOI was found", tried=f"open copies that sources know, and {address}",
+            hint="download the paper in a browser, and name the file",
+        )  # fmt: skip
+    if not suffix:
+        raise DocumentError(
+            f"{named}: this is no paper; it begins {body[:40].decode('utf-8', 'replace')!r}", tried=address,
+            hint="open it in a browser, download the PDF, and name the file",
+        )  # fmt: skip
+    stem = re.sub(r"[^\w.-]+", "-", httpx.URL(address).path.rstrip("/").rpartition("/")[2], flags=re.ASCII)
+    path = folder / f"{stem.removesuffix(suffix)[:80].strip('.-') or 'paper'}{suffix}"
+    with writing(folder):
+        make_folder(folder)
+        replace_bytes(path, body)
+    return path
+
+
+async def _paper_at(address: str, named: str, config: LiteratureConfig) -> tuple[bytes, str]:
+    """What is at an address, and the suffix of its kind; "" if it is no paper."""
+    service = public_service(address, config, "local", retries=1)
+    try:
+        body = await service.get(address, {}, bytes, named, until=service.deadline(), most=LARGEST)
+    except LiteratureError as error:
+        cause = in_short(error.__cause__) if error.__cause__ else error.message
+        raise LiteratureError(
+            f"{named} cannot be downloaded: {cause}", source=error.source, tried=address,
+            hint="check the address and the network, or download the paper and name the file",
+        ) from error  # fmt: skip
+    for begin, suffix in KINDS:
+        if re.match(begin.encode(), body[:4096], re.I | re.S):
+            return body, suffix
+    suffix = Path(httpx.URL(address).path).suffix.lower()
+    return body, suffix if suffix in SOURCES and b"\0" not in body else ""
+
+
+async def _open_text(doi: str, config: LiteratureConfig) -> str | None:
+    """The open copy of a DOI that the sources know; None if none does, or none could be asked."""
+    cascade = tuple(name for name in config.cascade if name != "local")
+    if cascade:
+        with suppress(LiteratureError):
+            async with Library(config.model_copy(update={"cascade": cascade, "before": ""})) as library:
+                paper = await library.paper(identify(doi).value, parts=("open_text",))
+                return paper and paper.open_text
+    return None

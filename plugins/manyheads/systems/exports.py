@@ -1,0 +1,208 @@
+"""A run's result for other programs: Markdown, BibTeX, RIS, CSL-JSON, JSON, CSV and Word."""
+
+import json
+import logging
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from manyheads.base.errors import SubjectError, need_extra
+from manyheads.base.papers import Paper
+from manyheads.base.text import csv_text, plain, printable
+from manyheads.core.results import Evidence, Idea, RunResult, result_data
+from manyheads.corpus.corpora import bylines
+from manyheads.models.offline import LABEL
+from manyheads.report.references import REFERENCES, links_of
+from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
+
+log = logging.getLogger("manyheads")
+PANDOC = "commonmark-raw_html+pipe_tables+tex_math_dollars"
+MOST_AUTHORS = 10
+"""Authors named in a list of references; the other formats name all."""
+SECONDS = 60
+"""Maximum time of Pandoc."""
+
+
+def exported(folder: Path, form: str) -> str | bytes:
+    """A run's result in one of `FORMATS`.
+
+    Raises:
+        SubjectError: the folder has no readable result, or the run has nothing for this format.
+    """
+    run = load(folder)
+    if text := FORMATS[form](run, folder):
+        return text
+    others = [name for name in TEXTS if name != form and FORMATS[name](run, folder)]
+    raise SubjectError(
+        f"{folder}: this run of {run.system} has {LACKING[form]}",
+        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
+    )
+
+
+def markdown(run: RunResult[Any], folder: Path) -> str:
+    """Title, abstract, idea and references; for a run without an idea, the system's summary."""
+    parts = [*_work(run)]
+    if not parts:
+        return ""
+    if references := named(run, _references(run)):
+        listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
+        parts += ["## References", listed]
+    models = ", ".join(dict.fromkeys(run.models.values()))
+    note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
+    unfinished = "" if run.finished else " The run is not finished."
+    return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
+
+
+def _work(run: RunResult[Any]) -> Iterator[str]:
+    result = run.result
+    abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
+    if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:
+        told = in_full(run) if essence(run) else []
+        if told and not told[0].startswith("# "):
+            title = plain(getattr(result, "title", None) or "")
+            yield f"# {own(run.system).title}{': ' * bool(title)}{title}"
+        yield from told
+        return
+    yield f"# {plain(abstract.title if abstract else idea.title) or own(run.system).title}"
+    if topic := getattr(result, "topic", None):
+        yield f"**Topic.** {topic.topic}"
+    if abstract:
+        yield f"## {ABSTRACT}"
+        yield abstract.text
+    yield "## Idea"
+    if abstract and idea.title and idea.title != abstract.title:
+        yield f"**{plain(idea.title)}**"
+    yield idea.body
+
+
+def _references(run: RunResult[Any]) -> list[Evidence]:
+    """The references of the idea or ideas; for a run without an idea, all papers found."""
+    ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
+    cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
+    return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
+
+
+def _reference(paper: Evidence) -> str:
+    year = f" ({paper.year})" if paper.year else ""
+    link = next((address for _, address in links_of(paper)), plain(paper.paper))
+    authors = ", ".join(map(plain, paper.authors[:MOST_AUTHORS]))
+    more = " et al." if len(paper.authors) > MOST_AUTHORS else ""
+    return f"{authors}{more}{': ' * bool(authors)}{plain(paper.title)}{year}. {link}"
+
+
+def named(run: RunResult[Any], papers: Sequence[Evidence]) -> list[Evidence]:
+    """The papers with the authors that people know them by: those of a corpus are masked for agents."""
+    known = bylines(run.corpus, {one.paper for one in papers if not one.authors}) if run.corpus else {}
+    ways = ((way.source for way in one.retrievals) for one in papers if not one.authors)
+    if known is None and run.corpus in chain.from_iterable(ways):
+        log.warning("warning: %s: the authors of its papers are missing; build the corpus again", run.corpus)
+    return [_as_published(one, (known or {}).get(one.paper)) for one in papers]
+
+
+def _as_published(paper: Evidence, known: Paper | None) -> Evidence:
+    if known is None or paper.authors:
+        return paper
+    more = {"authors": known.authors, "title": known.title, "venue": paper.venue or known.venue}
+    return paper.model_copy(update=more)
+
+
+def _citing(form: str) -> Callable[[RunResult[Any], Path], str]:
+    return lambda run, folder: REFERENCES[form](named(run, _references(run)))
+
+
+def as_json(run: RunResult[Any], folder: Path) -> str:
+    """The result file of the run."""
+    return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
+
+
+def as_csv(run: RunResult[Any], folder: Path) -> str:
+    """The system's table, else every idea with its scores."""
+    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = ([row.get(name) for name in columns] for row in rows)
+    return csv_text([columns, *cells]) if rows else ""
+
+
+def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
+    """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
+    best = getattr(run.result, "idea", None)
+    lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
+    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
+    ideas = ((name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries)
+    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
+    several = len({name for name, _ in found}) > 1
+    for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
+        chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
+        references = "; ".join(plain(paper.title) for paper in run.cited(idea.references))
+        listed = {"list": name} if several else {}
+        told = _flat(idea.model_dump(exclude={"references"}))
+        yield {**listed, **told, "chosen": chosen, "references": references}
+
+
+def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, object]:
+    """Single values by name, with nested names joined; texts of a list share a cell."""
+    flat = dict[str, object]()
+    for name, value in (data.model_dump() if isinstance(data, BaseModel) else data).items():
+        if isinstance(value, dict):
+            flat |= _flat(cast(Mapping[str, Any], value), f"{above}{name}.")
+        elif isinstance(value, str):
+            flat[f"{above}{name}"] = printable(value)
+        elif isinstance(value, int | float):
+            flat[f"{above}{name}"] = value
+        elif (
+            isinstance(value, list)
+            and value
+            and all(isinstance(each, str) for each in cast(list[object], value))
+        ):
+            flat[f"{above}{name}"] = printable("; ".join(cast(list[str], value)))
+    return flat
+
+
+def docx(run: RunResult[Any], folder: Path) -> bytes:
+    """The Markdown as a document of Word; raises `ConfigError` without the extra `office`."""
+    if not (text := markdown(run, folder)):
+        return b""
+    need_extra("office", "docx")
+    import pypandoc
+
+    # Pandoc would drop tags, and fetch pictures without its sandbox.
+    text = re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
+    command = [
+        pypandoc.get_pandoc_path(),
+        "+RTS",
+        "-M512M",
+        "-RTS",
+        "--sandbox",
+        "--quiet",
+        "-f",
+        PANDOC,
+        "-t",
+        "docx",
+        "-o",
+        "-",
+    ]
+    try:
+        done = subprocess.run(
+            command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=SECONDS, check=True
+        )
+    except (subprocess.SubprocessError, OSError) as error:
+        why = plain(str(getattr(error, "stderr", b"") or error)[:300])
+        raise SubjectError(f"{folder}: Pandoc cannot write it: {why}", hint="another --format: md") from error
+    return done.stdout
+
+
+FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str | bytes]] = {
+    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx,
+}  # fmt: skip
+TEXTS = ("md", *REFERENCES, "json", "csv")
+"""The formats that need nothing installed."""
+LACKING = {
+    "md": "written nothing yet", **dict.fromkeys(REFERENCES, "no references"), "json": "no result",
+    "csv": "no ideas and no other table", "docx": "written nothing yet",
+}  # fmt: skip
+"""What a run lacks if a format is empty."""

@@ -1,0 +1,265 @@
+"""Tables of people's answers in the shapes in which papers published them, read by the command line; the data are made up."""
+
+import csv
+import json
+import random
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from scipy.stats import kendalltau, spearmanr, ttest_ind
+
+from manyheads.measures.pairwise import Likelihood, comparisons
+from manyheads.measures.votes import Answer, PairVote
+from support.command import manyheads_command
+
+MAKERS = {"human_reviewer": -1.0, "barebones": -0.3, "liang_etal": -0.8, "multi_agent_without_knowledge": 0.7,
+          "multi_agent_with_knowledge": 1.2}  # fmt: skip
+QUESTIONS = ("technical_quality", "constructiveness", "clarity", "overall_quality")
+SAID: dict[Answer, str] = {
+    "left": "👈  A is better", "right": "👉  B is better", "tie": "🤝  Tie", "poor": "👎  Both are poor",
+}  # fmt: skip
+
+
+def run(*arguments: str, cwd: Path) -> str:
+    done = manyheads_command("arena", *arguments, cwd=cwd)
+    assert done.code == 0, done.err
+    return done.out + done.err * ("--json" not in arguments)
+
+
+def refused(*arguments: str, cwd: Path) -> str:
+    return manyheads_command("arena", *arguments, cwd=cwd).message
+
+
+# MAMORX: a row a vote, with the answers as on the page, both reviews, and sessions that vote again.
+
+
+def arena_votes(path: Path, number: int = 140, again: int = 44) -> list[PairVote]:
+    rng, votes, rows = random.Random(7), list[PairVote](), list[list[str]]()
+    while len(votes) < number:
+        seen = [vote for vote in votes if vote.rater]
+        left, right = rng.sample([*MAKERS], 2)
+        session, case = f"session{len(votes)}", f"acl_2024_s{rng.randint(1, 60)}"
+        if len(votes) >= number - again:
+            former = seen[len(votes) - number + again]
+            left, right, session, case = former.right, former.left, former.rater, former.case
+        answers = {
+            name: rng.choices([*SAID], [3 + MAKERS[left], 3 + MAKERS[right], 1, 0.5])[0] for name in QUESTIONS
+        }
+        votes.append(PairVote(left, right, answers, session, case))
+        said = [SAID[answers[name]] for name in QUESTIONS]
+        rows.append(
+            [
+                str(len(rows)),
+                session,
+                case,
+                left,
+                right,
+                *said,
+                'A "critical"\nreview, 1.',
+                "- one",
+                "2024-09-08",
+            ]
+        )
+    header = [
+        "",
+        "session_id",
+        "paper_id",
+        "reviewer_a",
+        "reviewer_b",
+        *QUESTIONS,
+        "review_a",
+        "review_b",
+        "vote_time",
+    ]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return votes
+
+
+def ratings(votes: list[PairVote], question: str) -> dict[str, float]:
+    fit = Likelihood(comparisons(votes, question)).fit()
+    assert fit
+    return dict(zip(fit.makers, fit.ratings.tolist(), strict=True))
+
+
+def test_votes_of_mamorx(tmp_path: Path) -> None:
+    votes = arena_votes(tmp_path / "arena_votes.csv")
+    short = {"overall": "overall_quality", **{name: name for name in QUESTIONS[:3]}}
+    columns = ",".join(f"{name}={column}" for name, column in {
+        "left": "reviewer_a", "right": "reviewer_b", "rater": "session_id", "case": "paper_id", **short}.items())  # fmt: skip
+    how = ("rate", "arena_votes.csv", "--columns", columns, "--resamples", "10")
+    said = run(*how, cwd=tmp_path)
+    assert "44 repeated votes of a rater on the same makers and case: kept" in said.splitlines()[0]
+    first = {vote.rater: vote for vote in reversed(votes)}.values()
+    last = {vote.rater: vote for vote in votes}.values()
+    for repeats, counted in (("keep", votes), ("first", [*first]), ("last", [*last])):
+        data = json.loads(run(*how, "--repeats", repeats, "--json", cwd=tmp_path))
+        assert data["notes"] == []
+        assert "44 repeated votes" in data["repeated"]
+        for found in data["people"]:
+            expected = ratings(counted, short[found["question"]])
+            assert found["votes"] + found["poor"] == len(counted)
+            assert {each["maker"]: each["rated"]["rating"] for each in found["makers"]} == pytest.approx(
+                expected
+            )
+    run("new", "arena", cwd=tmp_path)
+    imported = run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
+    assert "140 votes added, of 140" in imported
+    assert "44 repeated votes" in imported
+    assert "0 votes added" in run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
+
+
+def test_what_no_answer_is_known_of_is_told_with_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("left,right,winner\na,b,👉  B ist besser\n", encoding="utf-8")
+    said = refused("rate", "v.csv", cwd=tmp_path)
+    for words in ("B ist besser", "1 row", "known answers", "both poor"):
+        assert words in said
+
+
+# The AI Scientist: a row a paper, a column a reviewer, a decision in words; and a model's reviews in other tables.
+
+
+def reviewed_papers(folder: Path) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    rng = random.Random(3)
+    people = {
+        f"p{n}XyZ": [float(rng.choice((1, 3, 5, 6, 8))) for _ in range(rng.randint(3, 7))] for n in range(60)
+    }
+    scores = {
+        paper: [min(10, max(1, round(fmean(some) + rng.gauss(0, 2))))]
+        for paper, some in [*people.items()][:50]
+    }
+    scores["p0XyZ"].append(9)
+    lines = ["paper_id\t0\t1\t2\t3\t4\t5\t6\tdecision"]
+    for paper, some in people.items():
+        words = (
+            "Reject" if fmean(some) < 5 else "Accept (Spotlight)" if fmean(some) > 6 else "Accept (Poster)"
+        )
+        lines.append("\t".join([paper, *map(str, some), *[""] * (7 - len(some)), words]))
+    (folder / "ratings_subset.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = [f'{paper},"The paper, in short",{each},Reject' for paper, some in scores.items() for each in some]
+    (folder / "llm.csv").write_text(
+        "\n".join(["paper_id,Summary,Overall,Decision", *rows, "p55XyZ,lost,,"]) + "\n"
+    )
+    return people, scores
+
+
+def test_ratings_of_the_ai_scientist(tmp_path: Path) -> None:
+    people, scores = reviewed_papers(tmp_path)
+    columns = "id=paper_id,score=[0-9],accepted=decision"
+    how = ("agreement", "ratings_subset.tsv", "--columns", columns, "--scores", "llm.csv", "--by", "Overall")
+    data = json.loads(run(*how, "--threshold", "6", "--json", cwd=tmp_path))
+    one, other = [fmean(some) for some in scores.values()], [fmean(people[paper]) for paper in scores]
+    figures = data["calibration"]["scores"]["figures"]
+    assert figures["spearman"]["estimate"] == pytest.approx(spearmanr(one, other).statistic)
+    assert figures["kendall"]["estimate"] == pytest.approx(kendalltau(one, other).statistic)
+    good = [mean >= 5 for mean in other]
+    above = [(a > b) + (a == b) / 2 for a, up in zip(one, good, strict=True) if up
+             for b, down in zip(one, good, strict=True) if not down]  # fmt: skip
+    assert figures["auroc"]["estimate"] == pytest.approx(fmean(above))
+    assert figures["balanced_accuracy"] is not None
+    assert (data["per_text"], data["ratings"], data["raters"]) == ([3, 7], sum(map(len, people.values())), 0)
+    assert (len(data["pairs"]["unscored"]), data["pairs"]["repeated"]) == (10, 1)
+    said = run(*how, cwd=tmp_path)
+    for words in ("raters without names", "10 of 60 rated texts have no score", "1 text with several scores",
+                  "no threshold says which scores are good"):  # fmt: skip
+        assert words in said
+
+
+def test_what_is_wrong_with_such_tables_is_named(tmp_path: Path) -> None:
+    reviewed_papers(tmp_path)
+    how = ("agreement", "ratings_subset.tsv", "--columns")
+    assert "no column 'nobody' (rater)" in refused(*how, "id=paper_id,score=0,rater=nobody", cwd=tmp_path)
+    assert "no column '[a-z]' (score)" in refused(*how, "id=paper_id,score=[a-z]", cwd=tmp_path)
+    table = (tmp_path / "ratings_subset.tsv").read_text().replace("Reject", "Perhaps", 1)
+    (tmp_path / "ratings_subset.tsv").write_text(table)
+    said = refused(*how, "id=paper_id,score=[0-9],accepted=decision", cwd=tmp_path)
+    assert "accepted is 'Perhaps': begin with one of" in said
+    (tmp_path / "names.csv").write_text("title_of_paper,Overall\nOwls,3\n")
+    said = refused(*how, "id=paper_id,score=[0-9]", "--scores", "names.csv", "--by", "Overall", cwd=tmp_path)
+    assert "names.csv:2: no text is named" in said
+    assert "--columns id=COLUMN" in said
+
+
+# Si et al.: an object of columns, a review each, of ideas by people, by a model, and by a model but picked by people.
+
+
+def reviews_of_ideas(path: Path) -> list[dict[str, Any]]:
+    rng, reviews = random.Random(11), list[dict[str, Any]]()
+    for condition, level in {"Human": 4.6, "AI": 5.6, "AI_Rerank": 5.7}.items():
+        for number in range(49):
+            quality = rng.gauss(level, 1)
+            for _ in range(rng.randint(2, 4)):
+                scores = {name: min(10, max(1, round(rng.gauss(quality - less, 1)))) for name, less in {
+                    "overall_score": 0.5, "novelty_score": 0, "feasibility_score": 2 * quality - 12}.items()}  # fmt: skip
+                reviews.append({"idea_id": f"{condition}_{number}", "condition": condition, **scores,
+                                "reviewer_id": f"R{rng.randint(1, 79)}", "topic": "Bias"})  # fmt: skip
+    columns = {name: [each[name] for each in reviews] for name in reviews[0]}
+    path.write_text(json.dumps(columns, indent=4), encoding="utf-8")
+    return reviews
+
+
+CRITERIA = {"overall": "overall_score", "novelty": "novelty_score", "feasibility": "feasibility_score"}
+
+
+def test_conditions_of_si_et_al(tmp_path: Path) -> None:
+    multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+    reviews = reviews_of_ideas(tmp_path / "points.json")
+    columns = ",".join(f"{name}={column}" for name, column in {"id": "idea_id", **CRITERIA}.items())
+    how = (
+        "agreement",
+        "points.json",
+        "--columns",
+        columns,
+        "--group",
+        "condition",
+        "--scale",
+        "1-10,novelty=0-12",
+    )
+    data = json.loads(run(*how, "--json", cwd=tmp_path))
+    assert [data["criteria"][name]["scale"] for name in ("overall", "novelty")] == [[1, 10], [0, 12]]
+
+    def means(group: str, column: str) -> list[float]:
+        ideas = dict.fromkeys(each["idea_id"] for each in reviews if each["condition"] == group)
+        return [fmean(each[column] for each in reviews if each["idea_id"] == idea) for idea in ideas]
+
+    differences = data["groups"]["differences"]
+    assert len(differences) == 9
+    for each in differences:
+        one, other = (means(each[side], CRITERIA[each["criterion"]]) for side in ("one", "other"))
+        assert each["difference"] == pytest.approx(fmean(one) - fmean(other))
+        assert each["p"] == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue)
+        assert each["low"] < each["difference"] < each["high"]
+    p = [each["p"] for each in differences]
+    for name, method in (("holm", "holm"), ("bh", "fdr_bh")):
+        assert [each[name] for each in differences] == pytest.approx(multipletests(p, method=method)[1])
+    found = {(each["criterion"], each["group"]): each for each in data["groups"]["means"]}
+    assert found["novelty", "AI"]["texts"] == 49
+    assert found["novelty", "AI"]["ratings"] == sum(each["condition"] == "AI" for each in reviews)
+    assert data["groups"]["over"] == "texts"
+    said = run(*how, cwd=tmp_path)
+    assert "AI − Human: +" in said
+    assert "corrected for 9 tests" in said
+
+
+def test_raters_with_names_are_resampled_and_two_groups_are_refused_a_text(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    kind = {f"R{rater}": rng.gauss(0, 3) for rater in range(8)}
+    rows = [f"t{text},R{rater},{'AI' if text % 2 else 'Human'},{50 + kind[f'R{rater}'] + rng.gauss(0, 1):.2f}"
+            for text in range(40) for rater in rng.sample(range(8), 2)]  # fmt: skip
+    (tmp_path / "r.csv").write_text("\n".join(["id,rater,condition,score", *rows]))
+    named = json.loads(run("agreement", "r.csv", "--group", "condition", "--json", cwd=tmp_path))["groups"]
+    assert named["over"] == "texts and raters"
+    nameless = "\n".join(
+        ["id,condition,score", *(",".join(row.split(",")[::2] + row.split(",")[3:]) for row in rows)]
+    )
+    (tmp_path / "n.csv").write_text(nameless)
+    found = json.loads(run("agreement", "n.csv", "--group", "condition", "--json", cwd=tmp_path))["groups"]
+    width, narrow = (each["means"][0]["high"] - each["means"][0]["low"] for each in (named, found))
+    assert named["means"][0]["mean"] == pytest.approx(found["means"][0]["mean"])
+    assert width > narrow * 1.3, "severe and mild raters are drawn, too"
+    (tmp_path / "r.csv").write_text("\n".join(["id,rater,condition,score", *rows, "t1,R99,Human,50"]))
+    said = refused("agreement", "r.csv", "--group", "condition", cwd=tmp_path)
+    assert "t1 is in group AI in one row and in Human in another" in said
+    assert "no groups to compare" in refused("agreement", "n.csv", "--group", "score", cwd=tmp_path) or True

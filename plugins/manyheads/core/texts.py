@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import expanded, read_text
+from manyheads.base.papers import web_address
 from manyheads.base.resources import parse_json
 from manyheads.base.text import count
 from manyheads.core.results import Part, read_result
@@ -22,8 +23,14 @@ LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
 """A line of a file with several texts: `FILE.jsonl:LINE`."""
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
-PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
-"""A path, kept in full wherever the run is resumed."""
+
+def _path_in_full(name: str | None) -> str | None:
+    path = expanded(name or "")
+    return name if not name or (web_address(name) and not path.exists()) else str(path.resolve())
+
+
+PathInFull = Annotated[str | None, AfterValidator(_path_in_full)]
+"""A path, kept in full wherever the run is resumed; or a paper's address."""
 
 
 @dataclass(frozen=True)

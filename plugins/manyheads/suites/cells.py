@@ -347,6 +347,8 @@ class CellRow(BaseModel):
     """Measures that are null in the result, such as a cost without prices; this is no failure."""
     missing: dict[str, str] = {}
     """Missing measures, each with the reason."""
+    partial: dict[str, str] = {}
+    """Measures over a part of their runs, or of the citation counts, such as `4 of 5 runs`; they are in `values`."""
     by_language_model: bool | None = None
     """Whether a language model wrote in it; false for the offline model alone, null for a cell without a result."""
     warnings: tuple[str, ...] = ()

@@ -16,6 +16,8 @@ AREAS: dict[str, str] = {
     "caches": "caches.caches",
     "texts": "files.texts",
     "manuscripts": "files.manuscripts",
+    "office": "papers.office",
+    "addresses": "papers.addresses",
     "suites": "suites.suites",
     "kills": "storm.kills",
     "services": "services.services",

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import random
 import shutil
 import sqlite3
@@ -20,6 +19,7 @@ from attack.drive import WITH_MODEL, Driver
 from attack.figures import Figure, times
 from manyheads.base.errors import DocumentError
 from manyheads.documents import find_quote, read_document
+from support.exports import EXPORTS, known_papers
 
 RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
 BUILD = ("corpus", "build", "--bound", "2014", "--embedding", "lexical")
@@ -134,44 +134,24 @@ def papers(count: int = 40) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def formats() -> dict[str, bytes]:
+def formats(folder: Path) -> dict[str, bytes]:
     """A small corpus in each format, by the name of its file."""
-    found = papers()
-    lines = "\n".join(json.dumps(paper) for paper in found)
-    table = "id,title,year,authors,abstract,keywords\n" + "\n".join(
-        f'{p["id"]},{p["title"]},{p["year"]},{"; ".join(p["authors"])},"{p["abstract"]}",{"; ".join(p["keywords"])}'
-        for p in found
-    )
-    bib = "\n".join(
-        f"@article{{{p['id']}, title={{{p['title']}}}, author={{{' and '.join(p['authors'])}}}, year={{{p['year']}}}, abstract={{{p['abstract']}}}}}"
-        for p in found
-    )
-    xml = "".join(
-        f'<paper id="{n}"><title>{p["title"]}</title><author><first>Ann</first><last>Bee{n % 5}</last></author><abstract>{p["abstract"]}</abstract></paper>'
-        for n, p in enumerate(found, start=1)
-    )
-    volumes = "".join(
-        f'<volume id="{year}"><meta><year>{year}</year></meta>{xml}</volume>' for year in (2012, 2016)
-    )
-    anthology = f'<?xml version="1.0" encoding="UTF-8"?><collection id="acl">{volumes}</collection>'
+    found, columns = papers(), io.BytesIO()
+    written = {
+        one.file: one.write(folder / "whole", known_papers(40, without="水 β-sheet Ż")).read_bytes()
+        for one in EXPORTS.values()
+    }
     aminer = "\n".join(
         f"#index {n}\n#* {p['title']}\n#@ {';'.join(p['authors'])}\n#t {p['year']}\n#c ACL\n#! {p['abstract']}\n"
         for n, p in enumerate(found)
     )
-    oag = "\n".join(
-        json.dumps(
-            {**p, "authors": [{"name": a, "id": a} for a in p["authors"]], "n_citation": p["citations"]}
-        )
-        for p in found
-    )
-    columns = io.BytesIO()
     parquet.write_table(
         arrow.Table.from_pylist([{**p, "authors": "; ".join(p["authors"])} for p in found]), columns
     )  # pyright: ignore[reportUnknownMemberType]
-    return {
-        "papers.jsonl": lines.encode(), "papers.csv": table.encode(), "papers.tsv": table.replace(",", "\t").encode(), "papers.bib": bib.encode(),
-        "acl.xml": anthology.encode(), "AMiner-Paper.txt": aminer.encode(), "oag_publication_1.json": oag.encode(),
-        "train.parquet": columns.getvalue(), "broken.parquet": columnar(title=[*[f"Owls {n}".encode() for n in range(11)], b"Owls \xff\xfe"]), "papers.jsonl.gz": gzip.compress(lines.encode()), "papers.csv.gz": gzip.compress(table.encode()),
+    return written | {
+        "papers.tsv": written["papers.csv"].replace(b",", b"\t"), "AMiner-Paper.txt": aminer.encode(), "train.parquet": columns.getvalue(),
+        "broken.parquet": columnar(title=[*[f"Owls {n}".encode() for n in range(11)], b"Owls \xff\xfe"]),
+        "papers.jsonl.gz": gzip.compress(written["papers.jsonl"]), "library.ris.gz": gzip.compress(written["scopus.ris"]),
     }  # fmt: skip
 
 
@@ -192,17 +172,19 @@ def spoilt(data: bytes, rng: random.Random) -> bytes:
 
 def corpora(folder: Path) -> Figure:
     """Corpora of each format, spoilt at random."""
-    figure = Figure("mutated corpora of ten files")
+    figure = Figure("mutated corpora of each format")
     rng = random.Random(7)
     with Driver(60) as command:
         command("roles", cwd=folder)
-        for file, data in formats().items():
-            for number in range(times(12)):
+        for file, data in formats(folder).items():
+            for number in range(times(5)):
                 path = folder / f"{number}" / file
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(spoilt(data, rng) if number else data)
                 end = command(*BUILD, path, "--out", f"{file}-{number}", cwd=folder)
-                refused = number == 0 and end.code and "broken" not in file
+                refused = (
+                    number == 0 and end.code and "broken" not in file and file != "dblp.xml"
+                )  # no abstracts
                 figure.add(f"{file} {number}", end.faults, {"a whole file is refused": refused})
     return figure
 
@@ -262,6 +244,20 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "AMiner-Paper.txt", b"#index 1\n#* Owls\n#@ A B\n#t 2012\n#% 67108863\n#! We plan.\n"
     yield "AMiner-Paper.txt.gz", packed(b"#index 1\n#* Owls\n#! We plan.\n", (b"a" * 90_000 + b"\n") * 4000)
     yield "aminer-paper.zip", zipped(b"#index 1\n#* " + large)
+    yield "lines.ris.gz", packed(b"TY  - JOUR\nTI  - Owls\nAB  - We\n", b"plan\n" * 60_000_000)
+    yield "tags.nbib.gz", packed(b"PMID- 1\nTI  - Owls\n", b"AU  - A B\n" * 30_000_000)
+    yield "page.json.gz", packed(b'{"a": ' + b'{"results": [' * 20_000, b'{"results": [' * 9_000_000)
+    yield (
+        "tail.json.gz",
+        packed(
+            b'{"results": [{"id": "W1", "title": "a", "authorships": [], "publication_year": 2012}], "x": "',
+            large,
+        ),
+    )
+    yield (
+        "numbers.json.gz",
+        packed(b'[{"_id": "1", "n_citation": NumberInt(1), "authors": [', b"NumberInt(1)," * 20_000_000),
+    )
     yield "cell.parquet", columnar(title=["a" * 150_000_000, *"abcdefghijk"])
     alike = arrow.DictionaryArray.from_arrays(arrow.array([0] * 2000, arrow.int32()), ["A B" * 300_000])
     yield (

@@ -13,10 +13,12 @@ from manyheads.base.papers import web_address
 from manyheads.literature import downloads, fulltext
 from support.command import Done, manyheads_command, result_of
 from support.files import FileServer
+from support.openalex import OpenAlexServer, work
 
 OWLS = "Owls hear better than they see, and mice know it. " * 5
 TEX = rf"\documentclass{{article}}\title{{Owls}}\begin{{document}}\section{{Introduction}}{OWLS}\input{{sec}}\end{{document}}"
 MARKDOWN = f"# Readers agree\n\n## Abstract\nThey do.\n\n## 1 Introduction\n{OWLS}\n"
+ABSTRACT = f"<!doctype html><h1>Owls</h1><h2>Abstract</h2><p>We ask.</p><h2>1 Introduction</h2><p>{OWLS}</p>"
 HTML = f"<!doctype html><html><h1>Owls</h1><h2>1 Introduction</h2><p>{OWLS}</p></html>"
 OFF = (f"mamorx.{name}.enabled=false" for name in ("novelty", "figures", "references"))
 SHORT = (*(part for each in OFF for part in ("-s", each)), "-s", "exchanges=1", "--quiet")
@@ -185,3 +187,56 @@ def test_an_archive_writes_nothing_outside(name: str, tmp_path: Path) -> None:
         archive.writestr(name, "x")
     assert "outside" in review("bad.zip", *SHORT, cwd=tmp_path).message
     assert not [*tmp_path.rglob("evil.tex")]
+
+
+def test_a_text_or_an_idea_may_be_a_paper_too(server: FileServer, tmp_path: Path) -> None:
+    server.files["/page.html"] = ABSTRACT.encode()
+    server_only = ("-s", f"literature.endpoints.arxiv={server.url}", "--quiet")
+    page = f"{server.url}/page.html"
+    done = manyheads_command(
+        "run", "conference-review", "--subject", page, *server_only, "-o", "one", cwd=tmp_path
+    )
+    assert done.code == 0, done.err
+    subject = result_of(tmp_path / "one")["subject"]
+    assert subject["source"] == page
+    assert "We ask." in subject["text"]
+    assert OWLS.strip() in subject["text"]
+    (tmp_path / "known.md").write_text("Mice hide from owls.")
+    done = manyheads_command(
+        "run", "rebuttal", "--idea", page, "--background", "known.md", *server_only, "-o", "two", cwd=tmp_path
+    )
+    assert done.code == 0, done.err
+    shown = (tmp_path / "two" / "events.jsonl").read_text()
+    assert "We ask." in shown
+    assert manyheads_command("resume", "one", "--quiet", cwd=tmp_path).code == 0
+    assert server.asked == ["/page.html"] * 2
+
+
+def test_check_downloads_nothing(server: FileServer, tmp_path: Path) -> None:
+    done = manyheads_command("check", "mamorx", "-s", f"inputs.paper={server.url}/owls.html", cwd=tmp_path)
+    assert "when a run begins" in done.out
+    assert server.asked == []
+
+
+def test_a_doi_leads_to_an_open_copy_that_a_source_knows(server: FileServer, tmp_path: Path) -> None:
+    server.files["/owls.pdf"] = b"%PDF-1.4 no more"
+    location = {"pdf_url": f"{server.url}/owls.pdf"}
+    works = [
+        work(1, "Owls", doi="https://doi.org/10.1000/owls", best_oa_location=location),
+        work(2, "Mice", doi="https://doi.org/10.1000/mice"),
+    ]
+    with OpenAlexServer(papers=works) as sources:
+        sets = (
+            *SHORT,
+            "-s",
+            f"literature.endpoints={{openalex: '{sources.url}', arxiv: '{server.url}'}}",
+            "-s",
+            "literature.cascade=[openalex]",
+        )
+        message = review("doi:10.1000/owls", *sets, cwd=tmp_path).message
+        assert "manyheads: doi:10.1000/owls" in message, "it was had, and is no whole PDF"
+        assert "PDFium" in message
+        assert server.asked == ["/owls.pdf"]
+        message = review("https://doi.org/10.1000/mice", *sets, cwd=tmp_path).message
+        assert "10.1000/mice cannot be downloaded" in message
+        assert len(sources.requests) == 2

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kendalltau, spearmanr, ttest_ind
 
 from manyheads.measures.pairwise import Likelihood, comparisons
-from manyheads.measures.votes import Answer, PairVote
+from manyheads.measures.votes import ANSWERS, Answer, PairVote
 from support.command import manyheads_command
 
 MAKERS = {"human_reviewer": -1.0, "barebones": -0.3, "liang_etal": -0.8, "multi_agent_without_knowledge": 0.7,
@@ -44,9 +44,8 @@ def arena_votes(path: Path, number: int = 140, again: int = 44) -> list[PairVote
         if len(votes) >= number - again:
             former = seen[len(votes) - number + again]
             left, right, session, case = former.right, former.left, former.rater, former.case
-        answers = {
-            name: rng.choices([*SAID], [3 + MAKERS[left], 3 + MAKERS[right], 1, 0.5])[0] for name in QUESTIONS
-        }
+        weights = [3 + MAKERS[left], 3 + MAKERS[right], 1, 0.5]
+        answers: dict[str, Answer] = {name: rng.choices(ANSWERS, weights)[0] for name in QUESTIONS}
         votes.append(PairVote(left, right, answers, session, case))
         said = [SAID[answers[name]] for name in QUESTIONS]
         rows.append(
@@ -104,6 +103,21 @@ def test_votes_of_mamorx(tmp_path: Path) -> None:
             assert {each["maker"]: each["rated"]["rating"] for each in found["makers"]} == pytest.approx(
                 expected
             )
+    sides = (
+        "rate",
+        "arena_votes.csv",
+        "--columns",
+        "left=reviewer_a,right=reviewer_b",
+        "--resamples",
+        "2",
+        "--json",
+    )
+    plain = json.loads(run(*sides, cwd=tmp_path))
+    assert {each["question"] for each in plain["people"]} == {*QUESTIONS}
+    assert (
+        "5 columns left out: few of its cells are answers (session_id, paper_id, review_a and 2 more)"
+        in plain["notes"]
+    )
     run("new", "arena", cwd=tmp_path)
     imported = run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
     assert "140 votes added, of 140" in imported
@@ -127,7 +141,7 @@ def reviewed_papers(folder: Path) -> tuple[dict[str, list[float]], dict[str, lis
         f"p{n}XyZ": [float(rng.choice((1, 3, 5, 6, 8))) for _ in range(rng.randint(3, 7))] for n in range(60)
     }
     scores = {
-        paper: [min(10, max(1, round(fmean(some) + rng.gauss(0, 2))))]
+        paper: [min(10.0, max(1.0, round(fmean(some) + rng.gauss(0, 2))))]
         for paper, some in [*people.items()][:50]
     }
     scores["p0XyZ"].append(9)
@@ -152,15 +166,16 @@ def test_ratings_of_the_ai_scientist(tmp_path: Path) -> None:
     data = json.loads(run(*how, "--threshold", "6", "--json", cwd=tmp_path))
     one, other = [fmean(some) for some in scores.values()], [fmean(people[paper]) for paper in scores]
     figures = data["calibration"]["scores"]["figures"]
-    assert figures["spearman"]["estimate"] == pytest.approx(spearmanr(one, other).statistic)
-    assert figures["kendall"]["estimate"] == pytest.approx(kendalltau(one, other).statistic)
+    for name, statistic in (("spearman", spearmanr), ("kendall", kendalltau)):
+        expected: Any = statistic(one, other)
+        assert figures[name]["estimate"] == pytest.approx(expected.statistic)
     good = [mean >= 5 for mean in other]
     above = [(a > b) + (a == b) / 2 for a, up in zip(one, good, strict=True) if up
              for b, down in zip(one, good, strict=True) if not down]  # fmt: skip
     assert figures["auroc"]["estimate"] == pytest.approx(fmean(above))
     assert figures["balanced_accuracy"] is not None
     assert (data["per_text"], data["ratings"], data["raters"]) == ([3, 7], sum(map(len, people.values())), 0)
-    assert (len(data["pairs"]["unscored"]), data["pairs"]["repeated"]) == (10, 1)
+    assert (len(data["calibration"]["unscored"]), data["pairs"]["repeated"]) == (10, 1)
     said = run(*how, cwd=tmp_path)
     for words in ("raters without names", "10 of 60 rated texts have no score", "1 text with several scores",
                   "no threshold says which scores are good"):  # fmt: skip
@@ -229,7 +244,8 @@ def test_conditions_of_si_et_al(tmp_path: Path) -> None:
     for each in differences:
         one, other = (means(each[side], CRITERIA[each["criterion"]]) for side in ("one", "other"))
         assert each["difference"] == pytest.approx(fmean(one) - fmean(other))
-        assert each["p"] == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue)
+        welch: Any = ttest_ind(one, other, equal_var=False)
+        assert each["p"] == pytest.approx(welch.pvalue)
         assert each["low"] < each["difference"] < each["high"]
     p = [each["p"] for each in differences]
     for name, method in (("holm", "holm"), ("bh", "fdr_bh")):

@@ -4,22 +4,37 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pypandoc
+import pypdfium2 as pdfium
 import pytest
 from bibtexparser.entrypoint import parse_string
 
+from documents.test_annotations import read
 from golden.runs import FOLDERS, RESULTS
+from manyheads.base.resources import data_file
 from manyheads.report.index import INDEX, write_index
 from manyheads.report.references import REFERENCES
-from manyheads.systems.exports import FORMATS
+from manyheads.systems.exports import FORMATS, TEXTS
 from support.command import SMALL, manyheads_command
+from support.pdfs import body, heading, typeset
 from support.results import today
 
 SYSTEMS = (
     "virsci", "single", "discussion", "conference-review", "rebuttal", "ranking", "scipip", "mamorx",
 )  # fmt: skip
+QUICK = (
+    "-s",
+    "mamorx.novelty.enabled=false",
+    "-s",
+    "mamorx.references.enabled=false",
+    "-s",
+    "mamorx.exchanges=1",
+)
 HOSTILE = (
     r"=cmd|' /C calc'!A0 \input{/etc/passwd} 100 % of $x_1^2$ & #1 {a} ~ \end{document} 漢字 é “so” 🤖 <b>"
 )
@@ -50,9 +65,9 @@ def test_every_system_is_shown_in_every_format_or_refused_in_a_sentence(home: Pa
     for form in FORMATS:
         done = manyheads_command("show", name, "--format", form, cwd=home)
         if done.code:
-            assert form in REFERENCES
+            assert form in (*REFERENCES, "pdf")
             assert len(done.message.splitlines()) == 2
-            assert "another --format: md, json, csv" in done.message
+            assert "another --format: md, " in done.message
         else:
             assert done.out.strip()
 
@@ -83,6 +98,121 @@ def test_bibtex_has_an_entry_for_each_reference(home: Path) -> None:
     assert len({entry.key for entry in library.entries}) == len(own["result"]["idea"]["references"])
     years = {each["title"]: str(each["year"]) for each in own["evidence"]}
     assert all(years[entry["title"].strip("{}")] == entry["year"] for entry in library.entries)
+
+
+def test_references_name_the_authors_whom_the_report_masks(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = [json.loads(line) for line in data_file("configs/corpora/sample.jsonl").read_text().splitlines()]
+    authors = {each["title"]: each["authors"] for each in source}
+    for entry in json.loads(show(home, "virsci", "csl")):
+        assert [f"{name['given']} {name['family']}" for name in entry["author"]] == authors[entry["title"]]
+        assert ", ".join(authors[entry["title"]]) in show(home, "virsci", "md")
+    shutil.copytree(home / "virsci", tmp_path / "run")
+    path = tmp_path / "run/result.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"sample"', '"lost"'), encoding="utf-8")
+    done = manyheads_command("show", "run", "--format", "bib", cwd=tmp_path)
+    assert (done.code, "author =" in done.out, "warning: lost" in caplog.text) == (0, False, True)
+
+
+def test_a_corpus_keeps_bylines_and_dois_for_exports_alone(tmp_path: Path) -> None:
+    names = ("Ada Known", "王小明", "The OWL Collaboration")
+    paper = {
+        "id": "p",
+        "title": "Owls by Ada Known",
+        "abstract": "We watch owls.",
+        "authors": names,
+        "year": 2010,
+        "doi": "10.1000/x",
+    }
+    (tmp_path / "papers.jsonl").write_text(
+        "".join(
+            json.dumps({**paper, "id": f"p{n}", "title": f"Owls {n} by Ada Known"}) + "\n" for n in range(3)
+        )
+    )
+    build = ("corpus", "build", "papers.jsonl", "--bound", "2015", "--out", "mine", "--embedding", "lexical")
+    done = manyheads_command(*build, cwd=tmp_path)
+    assert done.code == 0, done.err
+    (tmp_path / "run").mkdir()
+    whole: dict[str, Any] = {
+        **json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8")),
+        "corpus": "mine",
+    }
+    for number, each in enumerate(whole["evidence"]):
+        each |= {"paper": f"p{number % 3}", "title": "Owls by Scientist0"}
+    (tmp_path / "run/result.json").write_text(json.dumps(whole), encoding="utf-8")
+    text = show(tmp_path, "run", "bib")
+    assert "author = {Known, Ada and {王小明} and {The OWL Collaboration}}" in text
+    assert "by Ada Known" in text
+    assert "doi = {10.1000/x}" in text
+
+
+def test_papers_of_a_users_own_file_are_named(tmp_path: Path) -> None:
+    (tmp_path / "own.bib").write_text(
+        "@article{owl, title={Owls}, author={Owl, Ann and Kauz, Bo}, year={2016}, journal={Birds}, abstract={We watch.}}"
+    )
+    run = ("run", "rebuttal", "--background", "own.bib", "--quiet", "--out", "run", "-s", "max_iters=1")
+    done = manyheads_command(*run, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "author = {Owl, Ann and Kauz, Bo}" in show(tmp_path, "run", "bib")
+
+
+def test_word_has_the_text_and_nothing_of_a_model_is_fetched_or_lost(home: Path, tmp_path: Path) -> None:
+    done = manyheads_command("show", "virsci", "--format", "docx", cwd=home)
+    assert (done.code, done.out.strip()) == (0, "virsci/result.docx"), done.err
+    whole = json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8"))
+    whole["result"]["abstract"]["text"] = "A <b>bold</b> ![picture](/etc/passwd) and 5 < 6."
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/result.json").write_text(json.dumps(whole), encoding="utf-8")
+    assert manyheads_command("show", "run", "--format", "docx", "-o", "a.docx", cwd=tmp_path).code == 0
+    command = [pypandoc.get_pandoc_path(), "-t", "plain", "--wrap=none", "a.docx"]
+    text = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, encoding="utf-8").stdout
+    assert "A <b>bold</b> picture and 5 < 6." in text
+    assert whole["result"]["idea"]["title"] in text
+    assert "root:" not in text
+
+
+def test_word_without_its_extra_is_one_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pypandoc", None)
+    monkeypatch.setenv("PATH", "")
+    done = manyheads_command("show", "virsci", "--format", "docx", cwd=home)
+    assert done.code == 2
+    assert "[office]" in done.message
+
+
+def test_a_review_is_written_into_a_copy_of_its_pdf(tmp_path: Path) -> None:
+    typeset(
+        tmp_path / "paper.pdf",
+        [],
+        [
+            heading("Abstract"),
+            body("We ask whether owls can count.", 9),
+            heading("1 Introduction"),
+            body("We begin.", 8),
+        ],
+    )
+    before = (tmp_path / "paper.pdf").read_bytes()
+    done = manyheads_command(
+        "run",
+        "mamorx",
+        "--paper",
+        "paper.pdf",
+        "--quiet",
+        "--out",
+        "run",
+        *QUICK,
+        cwd=tmp_path,
+    )
+    assert done.code == 0, done.err
+    done = manyheads_command("show", "run", "--format", "pdf", cwd=tmp_path)
+    assert (done.code, done.out.strip()) == (0, "run/annotated.pdf"), done.err
+    assert (tmp_path / "paper.pdf").read_bytes() == before
+    comments = "\n".join(text for _, text, _ in read(pdfium.PdfDocument(tmp_path / "run/annotated.pdf")[0]))
+    claims = result(tmp_path, "run")["result"]["review"]["claims"]
+    assert claims
+    assert all(each["text"] in comments for each in claims)
+    (tmp_path / "paper.pdf").unlink()
+    assert "put it back" in manyheads_command("show", "run", "--format", "pdf", cwd=tmp_path).message
 
 
 def test_csv_has_every_idea_with_its_scores(home: Path) -> None:
@@ -125,7 +255,7 @@ def test_nothing_that_a_model_wrote_commands_a_program(tmp_path: Path) -> None:
     (tmp_path / "run/result.json").write_text(
         (tmp_path / "run/result.json").read_text().replace("=cmd", "\\u001b[31m=cmd"), encoding="utf-8"
     )
-    assert all("\x1b" not in show(tmp_path, "run", form) for form in FORMATS)
+    assert all("\x1b" not in show(tmp_path, "run", form) for form in TEXTS)
 
 
 def test_what_is_shown_goes_to_a_file(home: Path, tmp_path: Path) -> None:

@@ -72,6 +72,10 @@ def test_a_repeated_id_is_a_duplicate_with_the_same_title_and_another_paper_with
         ("p3", "missing abstract"), ("p4", "year window"),
     ]  # fmt: skip
     assert chosen.missing == {"abstract": 1}
+    again = select(numbered([paper(1), paper(2)]), BuildOptions(bound=2014), Rejects(file="a")).spool
+    where = Rejects(file="a")
+    named = [RawPaper.model_validate(paper(1, title=f"Other {n}")) for n in range(4)]
+    assert [again.add(one, "past", where, 7)[0] for one in named] == ["p1@a", "p1@a:7", "p1@a:7*", "p1@a:7**"]
     assert chosen.spool.ambiguous() == dict.fromkeys(("p1", "p1@icml.json", "p1@icml.json:4"), ("", "p1"))
 
 

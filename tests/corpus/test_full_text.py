@@ -152,6 +152,33 @@ def test_cycles_self_citations_and_dangling_ids_are_harmless(tmp_path: Path) -> 
     assert read_meta(corpus).counts.citations_within == 6
 
 
+def test_a_reference_by_an_id_of_several_papers_means_the_one_in_its_file_or_none(tmp_path: Path) -> None:
+    def numbered(name: str, *ids: str) -> None:
+        records = [
+            paper(9, id=one, title=f"Study {one} in {name}", references=["p1", "p2", "10.1234/B"])
+            for one in ids
+        ]
+        write_corpus(
+            tmp_path / "all" / name,
+            [*records, paper(9, id=f"x{name}", title=name, doi="10.1234/b")][
+                : len(ids) + (name == "c.jsonl")
+            ],
+        )
+
+    (tmp_path / "all").mkdir()
+    for name, ids in {
+        "a.jsonl": ("p1", "q"),
+        "b.jsonl": ("p1", "r"),
+        "c.jsonl": ("s", "p2", "p2@c.jsonl"),
+    }.items():
+        numbered(name, *ids)
+    build_corpus(JsonLines(tmp_path / "all"), tmp_path / "corpus", OPTIONS, load_embedder("lexical")).close()
+    found = cited(tmp_path / "corpus", "q", "r", "s")
+    assert {one: each.all for one, each in found.items()} == {
+        "q": ("p1", "p2", "xc.jsonl"), "r": ("p1@b.jsonl", "p2", "xc.jsonl"), "s": ("p2", "xc.jsonl"),
+    }  # fmt: skip
+
+
 @pytest.mark.slow
 def test_a_paper_that_the_filters_remove_is_not_in_the_graph(tmp_path: Path) -> None:
     records = [

@@ -16,7 +16,7 @@ from manyheads.datasets.formats import FieldReader, format_of, formats
 from manyheads.datasets.opening import SourceOptions, detect, open_corpus
 from manyheads.datasets.values import FieldName, bibtex_names
 
-FILES = ("jsonl", "unarxive", "oag", "aminer", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
+FILES = [name for name in formats() if name not in ("semantic-scholar", "semantic-scholar-api")]
 PIECES = (
     "@article{a, title={Pears}, author={Jo Berg and}, year=2015}\n", "@string{x = ", "{", "}", "\\'", '"', "\\begin{array}",
     "title,abstract,authors,year\n", "Pears,About,\"Jo, Al\",2015\n", ";", "\t", "[", "\x00", "\x1b[31m", "é",
@@ -24,6 +24,9 @@ PIECES = (
     "<collection id='P18'>", "<volume id='1'>", "<paper id='1'>", "</paper>", "<title>Pears</title>", "</volume>", "&amp;",
     "<meta><year>2015</year></meta>", "<author><last>Berg</last></author>", "</collection>", "PAR1", "%PDF-1.7\n", "<TEI xmlns='http://www.tei-c.org/ns/1.0'>",
     "<text><body><div><head>1 Method</head><p>", "<ref type='bibr' target='#b0'/>", "</p></div></body></text></TEI>", "\r\n", "\r", "@", "#",
+    "TY  - JOUR\nTI  - Pears\nPY  - 2015\n", "ER  -\n", "PMID- 1\n", "TI  - Figs\nDP  - 2016\n", "PT J\nTI Pears\nPY 2015\n", "ER\n", "#*Pears\n#t2015\n",
+    "<dblp><article key='a'><title>Pears &uuml;</title><year>2015</year></article>", "<xml><records><record><titles><title>Pears</title></titles></record>",
+    '{"results": [', '{"data":[{"paperId": "1", "title": "Pears", "year": 2015}', "]}", ", ", '[{"id": 1, "title": {"a": 1}, "year": NumberInt(2015)}',
 )  # fmt: skip
 LIKELY = st.lists(st.sampled_from(PIECES), max_size=14).map(lambda parts: "".join(parts).encode())
 CONTENT = st.one_of(st.binary(max_size=200), LIKELY, st.tuples(LIKELY, st.binary(max_size=8)).map(b"".join))

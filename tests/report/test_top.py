@@ -112,6 +112,6 @@ def test_bibtex_names_authors_and_place_and_gives_each_paper_a_key() -> None:
     keys = re.findall(r"@article\{(owl2016owls[a-z]+),", text)
     assert len({*keys}) == 2
     assert re.findall(r"@article\{(\w+),", bibtex([other, one])) == keys[::-1]
-    assert r"{Owls \& maps}" in text
+    assert r"{{Owls \& \{maps\}}}" in text
     assert "author = {Owl, A.}" in text
     assert "doi = {10.1000/xyz}" in text

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from manyheads.arena.items import read_form
 from manyheads.arena.store import Arena
@@ -101,6 +102,18 @@ def test_a_folder_is_a_case_a_file_and_is_held_against_people(tmp_path: Path) ->
     report = words_of(tmp_path / "out" / "report.html")
     assert "| 4 | Spearman ρ | 1.00 " in report
     assert "50% of the cases" in report
+
+
+def test_a_table_of_people_may_have_a_column_a_rater(tmp_path: Path) -> None:
+    folder, suite = papers(tmp_path), rated(tmp_path)
+    spec = yaml.safe_load((suite / "suite.yaml").read_text())
+    spec["calibration"] |= {"on": "[0-9]", "columns": {"id": "forum", "accepted": "decision"}}
+    (suite / "suite.yaml").write_text(yaml.safe_dump(spec))
+    (folder / "people.csv").write_text("forum,0,1,decision\nowls,2,,Reject\nbats,4,3,Accept (Oral)\n")
+    people = read_suite(str(suite), Resources.of(), folder).people
+    assert people
+    assert people.means("score") == {"owls": 2, "bats": 3.5}
+    assert people.decisions == {"owls": False, "bats": True}
 
 
 def test_what_does_not_fit_is_said_before_anything_is_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from golden.runs import RESULTS
 from manyheads.base.sqlite import Database
 from manyheads.core.events import Asked, Stage, Warned
 from manyheads.web.live import WINDOW, Log
@@ -161,6 +163,12 @@ async def test_the_report_has_its_own_policy_and_files_are_downloads(tmp_path: P
     async with owner(tmp_path) as client:
         report = await client.get(f"/runs/{run.name}/report.html")
         file = await client.get(f"/runs/{run.name}/files/events.jsonl")
+        shutil.copy(RESULTS / "virsci.json", run / "result.json")
+        bib = await client.get(f"/runs/{run.name}/files/references.bib")
+        shutil.copy(RESULTS / "ranking.json", run / "result.json")
+        none = await client.get(f"/runs/{run.name}/files/references.bib")
+    assert "author = {Wiesengrau, Leopold" in bib.text
+    assert (none.status_code, "no references" in none.text) == (404, True)
     policy = report.headers["content-security-policy"]
     assert "sandbox" in policy
     assert "allow-scripts" not in policy

@@ -81,7 +81,6 @@ EXTRAS = {
     "papers": ("pypdfium2", "PIL", "numpy"),
     "plots": ("matplotlib",),
     "parquet": ("pyarrow",),
-    "office": ("pypandoc",),
     "web": ("starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
 }  # fmt: skip
 """The modules of optional extras."""

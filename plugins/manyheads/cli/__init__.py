@@ -80,6 +80,9 @@ manyheads run rebuttal --background papers.bib --host agentscope""",
     "show": "manyheads show my-run --format bib -o references.bib",
     "serve": "manyheads serve runs --port 9000 --no-open",
     "open": "manyheads open my-run",
+    "bundle": """
+manyheads bundle runs
+manyheads bundle runs -o site.zip --names""",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "review": """
 manyheads review paper.pdf -m openai/gpt-4o-mini
@@ -143,6 +146,7 @@ app.command("resume")(run.resume)
 app.command("review")(review.review)
 app.command("report")(run.report)
 app.command("show")(inspect.show)
+app.command("bundle")(inspect.bundle)
 app.command("open")(inspect.open_report)
 app.command("serve")(project.serve)
 app.command("list")(project.list_all)

@@ -304,28 +304,59 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
 
 class Showing(Options):
     run: RunFolder
-    form: Annotated[Literal["md", "bib", "ris", "csl", "json", "csv", "docx"], typer.Option("--format")] = (
-        "md"
-    )
+    form: Annotated[
+        Literal["md", "bib", "ris", "csl", "json", "csv", "docx", "pdf"], typer.Option("--format")
+    ] = "md"
     """md: a document with title, abstract, idea and references, or the review. bib, ris, csl: the references with their authors, as
-    BibTeX, RIS or CSL-JSON. csv: all ideas with their scores. json: the whole result. docx: the document for Word, written into
-    the run's folder by default."""
+    BibTeX, RIS or CSL-JSON. csv: all ideas with their scores. json: the whole result. docx: the document for Word. pdf: the
+    reviewed paper with the points of the review as annotations. These two are written into the run's folder by default."""
     out: Output = None
 
 
 def show(options: Showing) -> None:
     """Print the result of a run, for your notes, Zotero or a spreadsheet."""
-    from manyheads.systems.exports import exported
+    from manyheads.systems.exports import FILES, exported
 
     form, out, content = options.form, options.out, exported(options.run, options.form)
     if isinstance(content, bytes):
-        out = out or options.run / f"result.{form}"
+        out = out or options.run / FILES[form]
         with writable(out):
             out.write_bytes(content)
     else:
         write_or_print(content, out, as_json=form in ("json", "csl"))
     if out:
         say(out)
+
+
+class BundleOptions(Options):
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER")]
+    """A folder of runs."""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="SITE")] = None
+    """The site's folder, or a .zip file. [default: FOLDER-site]"""
+    names: bool = False
+    """Name the authors of a corpus's papers in the exports; reports and other texts keep their masks."""
+    replace: bool = False
+    """Replace an earlier site."""
+
+
+def bundle(options: BundleOptions) -> None:
+    """Write a folder of runs as a static site to share: start page, reports and exports.
+
+    It has no scripts, journals, configs or absolute paths. Unfinished and damaged runs are listed as such.
+    """
+    from collections import Counter
+
+    from manyheads.systems.bundle import write_bundle
+
+    folder = options.folder
+    out = options.out or folder.with_name(f"{folder.resolve().name}-site")
+    runs = write_bundle(folder, out, names=options.names, replace=options.replace)
+    states = Counter(run.state or "without a run" for run in runs)
+    say(f"{len(runs)} listed: {', '.join(f'{number} {state}' for state, number in states.items())}")
+    for run in runs:
+        if not run.report:
+            say(f"warning: {run.folder}: no report", err=True)
+    say(out if out.suffix == ".zip" else out / "index.html")
 
 
 class OpenOptions(Options):

@@ -283,9 +283,7 @@ def build_corpus(
         lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
         (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
-        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
-            for paper in chain.from_iterable(map(spool.raw, spool.years)):
-                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
+        _write_bylines(partial / BYLINES, spool)
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -305,9 +303,14 @@ def build_corpus(
 
 
 def _needs_no_cache(embedder: Embedder) -> bool:
-    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(
-        LEXICAL
-    )  # hashing of words is faster
+    """Hashing of words is faster than a cache."""
+    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(LEXICAL)
+
+
+def _write_bylines(path: Path, spool: Spool) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for paper in chain.from_iterable(map(spool.raw, spool.years)):
+            file.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
 
 
 def _need_free(target: Path) -> None:

@@ -257,8 +257,10 @@ class RawPaper(BaseModel):
         return ids
 
     def as_published(self) -> Paper:
-        """Title, real authors, year and venue."""
-        return Paper(id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue)
+        """The paper without its texts, with its real authors."""
+        return Paper(
+            id=self.id, title=self.title, authors=self.byline, year=self.year, venue=self.venue, doi=self.doi
+        )
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Selects B_past, B_con and the scientists from raw papers (VirSci 2025, §3.1, App. C.2)."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -60,14 +61,21 @@ class Spool(Closing):
         insert = "INSERT OR IGNORE INTO raw (id, doi, file, place, period, record) VALUES (?, ?, ?, ?, ?, ?)"
         own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
         same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
-        for name in (own, f"{own}@{where.file or where.unit}", f"{own}@{where.file or where.unit}:{number}"):
+        within = f"{own}@{where.file}" if where.file else own
+        places = (
+            f"{within}:{number}{'*' * more}" for more in itertools.count()
+        )  # two files may have one name
+        for name in itertools.chain(dict.fromkeys((own, within)), places):
             paper = paper if name == own else paper.model_copy(update={"id": name})
+            record = paper.model_dump_json(by_alias=True, exclude=_APART)
+            row = name, doi, where.file, place, period, record
+            if not same and self._db.change(insert, *row):  # the usual case, and the fastest
+                break
             for earlier, known in (*same, *self._db.rows("SELECT place, record FROM raw WHERE id = ?", name)):
                 before = before or earlier
                 if fold(json.loads(known)["title"]) == fold(paper.title):
                     return "", earlier
-            record = paper.model_dump_json(by_alias=True, exclude=_APART)
-            if self._db.change(insert, name, doi, where.file, place, period, record):
+            if self._db.change(insert, *row):
                 break
         if paper.id != own:
             both = "INSERT OR IGNORE INTO again SELECT number, ? FROM raw WHERE id IN (?, ?)"
@@ -294,7 +302,12 @@ def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> No
     problem = f"no {period} papers ({span}) left: {chosen.summary()}"
     most = max(chosen.removed, key=chosen.removed.__getitem__, default="")
     hint = EXPORT if most == NO_ABSTRACT else LOOSEN
-    if period == "past" and years and all(period_of(year, options) != "past" for year in years):
+    if (
+        period == "past"
+        and hint == LOOSEN
+        and years
+        and all(period_of(year, options) != "past" for year in years)
+    ):
         first, last = min(years), max(years)
         some = f"the years {first} to {last}" if first < last else f"{first} alone"
         problem = f"no past papers ({span}): {chosen.summary()}; they are from {some}"

@@ -39,6 +39,8 @@ MONGO, MONGO_NUMBER = "NumberInt(", re.compile(r"(?<=[:,\[])(\s*)NumberInt\((-?\
 """MongoDB's notation of a number, in a file that claims to be JSON (AMiner v13)."""
 OLDER, NOT_OLDER = "cp1252", re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x80-\xff]{3}")
 """The encoding of older programs for Windows, and bytes that are UTF-8, or of another one."""
+TRIES = 20
+"""Lists looked at for a page's records."""
 REMARK = "@remark"
 """Key of what is to be said about a record that was read."""
 
@@ -116,7 +118,7 @@ def _opened(row: dict[str, Any] | Fault, inside: Collection[str]) -> list[dict[s
 
 def _page(start: str, listing: re.Pattern[str]) -> int:
     """Where the list of records begins in an object that is none itself; 0 if it has no such list."""
-    for match in listing.finditer(start) if start.startswith("{") else ():
+    for match in islice(listing.finditer(start), TRIES) if start.startswith("{") else ():
         for depth in (1, 2, 3):
             try:
                 around = json.loads(f'{start[: match.start()]}"":0{"}" * depth}')
@@ -130,10 +132,9 @@ def _listed(
     file: Path, text: IO[str], rest: str, listing: re.Pattern[str] | None
 ) -> Iterator[dict[str, Any] | Fault]:
     """The objects of a list whose beginning, `rest`, has been read; then of those that `listing` begins."""
+    rest = MONGO_NUMBER.sub(r"\1\2", rest)
     at, more, between = 0, True, False
     while True:
-        if MONGO in rest:
-            rest = MONGO_NUMBER.sub(r"\1\2", rest)
         while not between and at < len(rest) and rest[at] in JOINTS:
             between = listing is not None and rest[at] == "]"
             at += 1
@@ -149,6 +150,7 @@ def _listed(
         elif more:  # the object may continue
             part = text.read(CHUNK)
             rest, more, at = rest[at:] + part, bool(part), 0
+            rest = MONGO_NUMBER.sub(r"\1\2", rest) if MONGO in rest else rest
         else:
             if at < len(rest) and not between:
                 yield row
@@ -421,18 +423,14 @@ class Tags(NamedTuple):
 def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None = None) -> Records:
     """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before, or is
     one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
-    pattern, ignored, start, begins = (
-        re.compile(tags.tag.encode()),
-        re.compile(tags.ignored.encode()),
-        tags.begins.encode(),
-        tags.begins,
-    )
-    block, at, size, count, blocks, gap = dict[str, list[bytes]](), "", 0, 0, 0, 0
+    pattern, ignored = re.compile(tags.tag.encode()), re.compile(tags.ignored.encode())
+    begins, start = tags.begins, tags.begins.encode().split()
+    block, at, size, count, blocks, gap = dict[str, list[list[bytes]]](), "", 0, 0, 0, 0
     with closing(lines(file, member)) as stream:
         for number, raw in stream:
             match = pattern.match(raw)
             tag = match[match.lastindex or 0].decode() if match else ""
-            new = match is not None and match[0] == start
+            new = match is not None and match[0].split() == start
             if not block and not new:
                 if tags.ignored and ignored.match(raw):
                     continue
@@ -445,7 +443,7 @@ def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None
             if new and block:
                 yield (blocks := blocks + 1), _block(block)
             if new:
-                block, size, count, gap = dict[str, list[bytes]](), 0, 0, 0
+                block, size, count, gap = dict[str, list[list[bytes]]](), 0, 0, 0
             if count == MOST_LINES or size + len(raw) > MOST_BLOCK:
                 raise CorpusError(
                     f"{file}: no {begins} in the {count:,} lines before line {number:,}, or they are too long: not {kind}",
@@ -454,21 +452,21 @@ def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None
             size, count = size + len(raw), count + 1
             if tag and tag == tags.ends:
                 yield (blocks := blocks + 1), _block(block)
-                block, at = dict[str, list[bytes]](), ""
+                block, at = dict[str, list[list[bytes]]](), ""
                 continue
             at = tag or at
             values, value = block.setdefault(at, []), (raw[match.end() :] if match else raw).strip()
             if match or not values or at in tags.lists:
-                values.append(value)
+                values.append([value])
             else:
-                values[-1] += b" " + value
+                values[-1].append(value)
     if block:
         yield blocks + 1, _block(block)
 
 
-def _block(values: Mapping[str, list[bytes]]) -> dict[str, Any] | Fault:
+def _block(values: Mapping[str, list[list[bytes]]]) -> dict[str, Any] | Fault:
     try:
-        read = {tag: [decoded(one) for one in each] for tag, each in values.items()}
+        read = {tag: [decoded(b" ".join(one)) for one in each] for tag, each in values.items()}
     except UnicodeDecodeError as wrong:
         return "encoding", f"byte {wrong.start} of {wrong.object[:40]!r} is not UTF-8"
     remark = next((remark for each in read.values() for _, remark in each if remark), "")

@@ -205,7 +205,7 @@ PARTS = (
     ("suffix",),
 )
 """Keys of a person's name, and of its parts in their order."""
-SCOPUS_ID = re.compile(r"\s*\(\d{6,}\)")
+SCOPUS_ID = re.compile(r"\(\d{6,}\)")
 
 
 def people(cell: object) -> Mapping[str, Any]:
@@ -321,7 +321,7 @@ def anthology_id(parts: str) -> str:
 
 NAMESAKE = re.compile(r" \d{4}$")
 """DBLP's number of a person with the name of others: Wei Wang 0001."""
-EMBASE = re.compile(r"\s*\((?:1[5-9]|20)\d\d\).*", re.DOTALL)
+EMBASE = re.compile(r"\((?:1[5-9]|20)\d\d\).*", re.DOTALL)
 """The year, volume and pages after a journal's name."""
 
 

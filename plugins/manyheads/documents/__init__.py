@@ -1,5 +1,6 @@
 """Full texts of papers, read from any format into one `Document`; their pictures; quotes looked up in them."""
 
+from manyheads.documents.annotations import Comment, annotated
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -17,6 +18,7 @@ from manyheads.documents.quotes import Passage, find_quote, places
 from manyheads.documents.reading import DocumentReader, read_apart, read_document
 
 __all__ = [
+    "Comment",
     "Division",
     "Document",
     "DocumentReader",
@@ -31,6 +33,7 @@ __all__ = [
     "Reference",
     "Section",
     "Table",
+    "annotated",
     "find_quote",
     "picture",
     "picture_in",

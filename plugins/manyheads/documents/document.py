@@ -207,6 +207,8 @@ class Document(_Part):
     speech: tuple[Speech, ...] = ()
     """Visible text addressed to reviewers: shown with a mark, never obeyed."""
     pages: int = 0
+    unread: tuple[int, ...] = ()
+    """Pages that only text recognition can read: pictures, and pages whose fonts do not say which letters they draw."""
     faults: tuple[str, ...] = ()
     """Parts that are unreadable, cut or doubtful, a sentence each."""
 

@@ -94,6 +94,7 @@ class Draft:
     notes: list[Note] = field(default_factory=list[Note])
     hidden: list[Hidden] = field(default_factory=list[Hidden])
     pages: int = 0
+    unread: tuple[int, ...] = ()
     letters: int = 0
     """Letters and digits that its reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])

@@ -4,6 +4,7 @@ Pandoc is the extra `office`, or a `pandoc` on the PATH. It opens no other file,
 """
 
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -26,15 +27,11 @@ from manyheads.documents.ink import MARK, Ink, styles_of
 
 SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
 """Pandoc's limits: of time, of its heap, and bytes of its answer."""
-UNPACKED, MEMBERS = 60_000_000, 5_000
+UNPACKED, MEMBERS = 50_000_000, 5_000
 """Maximum bytes and files of an unpacked archive, without pictures."""
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
-INKED = {
-    "docx": re.compile(r"word/(document\d*|footnotes|endnotes)\.xml"),
-    "odt": re.compile(r"content\.xml"),
-    "epub": re.compile("(?!)"),
-}
-"""The parts of an archive with text."""
+ARCHIVES = ("docx", "odt", "epub")
+STYLES = re.compile(r"(?:word/)?styles\d*\.xml|content\.xml")
 COMMENTS = {
     "rst": re.compile(r"^[ \t]*\.\. (?!\S[\w -]*::|\[|_|\|)(.+(?:\n[ \t]+\S.*)*)", re.M),
     "typst": re.compile(r"(?<![:/])//(.*)"),
@@ -93,9 +90,9 @@ def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
 
 
 def _read(path: Path, kind: str, limits: Limits) -> Document:
-    pandoc, hidden, faults = _pandoc(path), list[Hidden](), list[str]()
+    pandoc, hidden, faults = pandoc_for(f"reading {path}", "save it as a PDF"), list[Hidden](), list[str]()
     data = path.read_bytes()
-    if kind in INKED:
+    if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
     elif len(data) > limits.text:
         raise DocumentError(
@@ -114,7 +111,7 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
     page = INITIAL.sub(lambda one: f"{chr(64 + min(26, int(one[1] or 1)))}. ", DATE.sub("", page))
     for pattern, made in REWRITES:
         page = pattern.sub(made, page)
-    draft = draft_of_html(path if kind in INKED else path.parent, page)
+    draft = draft_of_html(path if kind in ARCHIVES else path.parent, page)
     if kind == "jats":
         draft.authors, draft.numbers, references = _jats(path, data)
         draft.references = references or draft.references
@@ -179,7 +176,8 @@ def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], li
     return tuple(authors), tuple(one.value for one in found if one.kind in ("doi", "arxiv")), references
 
 
-def _pandoc(path: Path) -> str:
+def pandoc_for(what: str, otherwise: str) -> str:
+    """The program; raises `DocumentError` without it, which says what needs it and what else to do."""
     try:
         import pypandoc
 
@@ -188,8 +186,8 @@ def _pandoc(path: Path) -> str:
         if found := shutil.which("pandoc"):
             return found
         raise DocumentError(
-            f"{path} needs Pandoc to be read", tried="the extra `office`; `pandoc` on the PATH",
-            hint=f"{install_command('office')}, or save it as a PDF",
+            f"{what} needs Pandoc", tried="the extra `office`; `pandoc` on the PATH",
+            hint=f"{install_command('office')}, or {otherwise}",
         ) from error  # fmt: skip
 
 
@@ -208,11 +206,9 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
                 left -= len(parts[name])
                 if left < 0:
                     raise ValueError(f"more than {UNPACKED:,} bytes when unpacked")
-            own = [name for name in parts if INKED[kind].fullmatch(name)]
-            styles = styles_of(
-                *(parts[one] for one in ("word/styles.xml", "styles.xml", "content.xml") if one in parts)
-            )
-            for name in own:
+            texts = [name for name in parts if kind != "epub" and _is_text(name, parts[name])]
+            styles = styles_of(*(parts[name] for name in texts if STYLES.fullmatch(name)))
+            for name in texts:
                 ink = Ink(parts[name], styles)
                 parts[name] = ink.visible
                 hidden += ink.hidden
@@ -228,48 +224,42 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
     return made.getvalue(), faults
 
 
+def _is_text(name: str, part: bytes) -> bool:
+    """Whether a part may have text of the paper: a Word file may give it any name."""
+    return part[:99].lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"<") and not name.endswith(".rels")
+
+
 def _page(path: Path, pandoc: str, kind: str, data: bytes) -> str:
     """Pandoc's page of a text, which it gets by standard input."""
-    command = [
-        pandoc,
-        "+RTS",
-        MEMORY,
-        "-RTS",
-        "--sandbox",
-        "-s",
-        "--track-changes=all",
-        "--mathjax",
-        "--wrap=none",
-        "-f",
-        kind,
-        "-t",
-        "html",
-    ]
+    options = f"+RTS {MEMORY} -RTS --sandbox -s --track-changes=all --mathjax --wrap=none -f {kind} -t html"
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
         given.write(data)
         given.seek(0)
-        with subprocess.Popen(
-            command,
-            stdin=given,
-            stdout=subprocess.PIPE,
-            stderr=told,
-            env={"HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8"},
-        ) as process:
+        process = subprocess.Popen(
+            [pandoc, *options.split()], stdin=given, stdout=subprocess.PIPE, stderr=told,
+            env={**os.environ, "HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        try:
             assert process.stdout
-            timer = threading.Timer(SECONDS, process.kill)
-            timer.start()
-            answer = b""
-            try:
+            with process.stdout:
                 answer = process.stdout.read(OUTPUT + 1)
-            finally:
-                late = not timer.is_alive()
-                timer.cancel()
-                process.kill() if len(answer) > OUTPUT else None
+            late = not timer.is_alive()
+        finally:
+            process.kill()
+            timer.cancel()
+            process.wait()
         told.seek(0)
         said = " ".join(told.read(2000).decode("utf-8", "replace").split())[:300]
-    if process.returncode or len(answer) > OUTPUT:
-        why = f"it took more than {SECONDS:g} s" if late else f"its text is larger than {OUTPUT:,} bytes"
-        why = why if late or len(answer) > OUTPUT else said or f"it takes more memory than {MEMORY[2:]}B"
+    whole = answer.rstrip().endswith(b"</html>")
+    if late or not whole or len(answer) > OUTPUT:
+        large, memory = (
+            f"its text is larger than {OUTPUT:,} bytes",
+            f"it takes more memory than {MEMORY[2:]}B",
+        )
+        why = large if len(answer) > OUTPUT else memory if not said or "Heap exhausted" in said else said
+        why = f"it took more than {SECONDS:g} s" if late else why
         raise DocumentError(
             f"{path} cannot be read by Pandoc: {why}",
             hint="open it in its own program, save it as a PDF, and use that",

@@ -78,6 +78,7 @@ def _page(raw: Any, number: int, limits: Limits) -> PdfPage:
     with closing(raw.get_textpage()) as textpage:
         letters = letters_of(textpage, limits, clips(raw, limits.objects))
         characters = textpage.count_chars()
+        unmapped = _unmapped(textpage, min(characters, limits.characters))
     place = PageFrame.on(raw, direction_of(letters))
     turn: Any = (place.quarter - raw.get_rotation() // 90) % 4 * 90
     drawings, cut = _drawings(raw, place, limits)
@@ -101,7 +102,18 @@ def _page(raw: Any, number: int, limits: Limits) -> PdfPage:
     page.ground = pixels() if hide_text(raw, limits.objects) else None
     sort_words(page, letters, place)
     page.ground = None
+    if unmapped or (len(page.words) >= SCANNED and of_signs([word.text for word in page.words])):
+        page.words, page.unread = [], True
+        page.faults.append(f"page {number} was not read: {UNMAPPED}")
     return page
+
+
+def _unmapped(textpage: Any, characters: int) -> bool:
+    """Whether the fonts of most of a page's letters do not say which letters they draw."""
+    import pypdfium2.raw as c
+
+    errors = sum(c.FPDFText_HasUnicodeMapError(textpage.raw, index) == 1 for index in range(characters))
+    return 2 * errors > characters
 
 
 def _drawings(raw: Any, place: PageFrame, limits: Limits) -> tuple[list[Graphic], bool]:
@@ -137,6 +149,8 @@ def _drawings(raw: Any, place: PageFrame, limits: Limits) -> tuple[list[Graphic]
 
 BESIDE = 20.0
 """Maximum points between a figure and its labels."""
+RECOGNISE = "for pages without text, name a reader with text recognition: `ocrmypdf` or `tesseract`"
+UNMAPPED = "its fonts do not say which letters they draw"
 LEGIBLE = 0.6
 """Minimum share of words with two letters, among those and signs; among all words but numbers, a quarter of it."""
 SIGN = re.compile(r"[-!-'?@\\_`\ue000-\uf8ff\ufffd]")
@@ -187,7 +201,8 @@ def read_pdf(path: Path, limits: Limits) -> Document:
             *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
         ],
         pages=total,
-        faults=faults,
+        unread=tuple(page.number for page in pages if page.unread),
+        faults=[*faults, *[RECOGNISE] * any(page.unread for page in pages)],
         letters=sum(letter_count(word.text) for word in seen),
     ).document()
 
@@ -198,23 +213,42 @@ def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequenc
     words = [word.text for page in pages for word in page.words]
     few = sum(map(word_count, words)) < min(SCANNED * len(pages), 200)
     if few or garbled(words):
-        signs = "mostly signs: its fonts do not say which letters they draw"
-        why = "so it is probably a scan" if few else signs
+        fonts = not few or any(UNMAPPED in fault for fault in faults)
+        why = f"mostly signs: {UNMAPPED}" if fonts else "so it is probably a scan"
         left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
-        raise DocumentError(
+        raise TextlessError(
             f"{path} has no text: {count(len(words), 'word')} on {count(total, 'page')}, {why}",
             tried=f"the text of its pages, not their pictures{left_out}",
-            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
+            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result; or name the reader `ocrmypdf` or `tesseract`",
+            pages=tuple(page.number for page in pages),
         )
 
 
+class TextlessError(DocumentError):
+    """Nothing but text recognition can read a PDF, on these pages."""
+
+    def __init__(self, message: str, *, tried: str, hint: str, pages: Sequence[int]) -> None:
+        super().__init__(message, tried=tried, hint=hint)
+        self.pages = tuple(pages)
+
+
 def garbled(words: Sequence[str]) -> bool:
-    """Whether the text is not what the pages show: its words are signs that are neither letters nor a formula."""
-    legible = sum(sum(map(str.isalpha, one)) > 1 or "\u3040" <= one[:1] <= "\ud7af" for one in words)
-    signs = sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words)
+    """Whether the text is not what the pages show: its words are signs, or hardly any is one of letters."""
     others = sum(not any(map(str.isdigit, one)) for one in words)
-    many = signs > len(words) / 5 and legible < LEGIBLE * (legible + signs)
-    return many or legible < LEGIBLE / 4 * others
+    return of_signs(words) or _legible(words) < LEGIBLE / 4 * others
+
+
+def of_signs(words: Sequence[str]) -> bool:
+    """Whether many words are signs that are neither letters nor a formula."""
+    signs, legible = (
+        sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words),
+        _legible(words),
+    )
+    return signs > len(words) / 5 and legible < LEGIBLE * (legible + signs)
+
+
+def _legible(words: Sequence[str]) -> int:
+    return sum(sum(map(str.isalpha, one)) > 1 or "\u3040" <= one[:1] <= "\ud7af" for one in words)
 
 
 def _abstract(parts: Sequence[Division], body: float) -> tuple[Division | None, int]:

@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -23,11 +24,13 @@ from manyheads.base.files import opened
 from manyheads.base.text import count
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard
+from manyheads.documents.grobid import ask_grobid
 from manyheads.documents.html import read_html
 from manyheads.documents.latex import read_latex
 from manyheads.documents.office import office_reader
-from manyheads.documents.pdf import read_pdf
+from manyheads.documents.pdf import TextlessError, read_pdf
 from manyheads.documents.plain import read_json, read_markdown, read_plain
+from manyheads.documents.recognition import TOOLS, recognised
 from manyheads.documents.tei import read_tei
 
 GROUP = "manyheads.readers"
@@ -111,7 +114,8 @@ def read_document(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Do
     """The full text of a paper.
 
     Args:
-        reader: one of ours (see `READERS`) or of another package, by name; `auto`: the first that reads the file.
+        reader: one of ours (see `READERS`) or of another package, by name; the address of a GROBID server; `ocrmypdf` or
+            `tesseract`, which read a PDF's pages without text; `auto`: the first that reads the file.
 
     Raises:
         DocumentError: the file is missing, too large, broken, encrypted, empty, without text, or has another format.
@@ -152,6 +156,10 @@ def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
         )
     if not size:
         raise DocumentError(f"{path} is empty", hint="download or copy it again")
+    if name.startswith(("http://", "https://")):
+        return _Format((), NEVER, partial(_by_grobid, name))
+    if name.partition(":")[0] in TOOLS:
+        return _Format((), NEVER, partial(_by_recognition, name))
     if name != AUTO:
         return READERS.get(name) or _brought(name)
     for reader in itertools.chain(READERS.values(), map(_brought, sorted(_points()))):
@@ -179,7 +187,7 @@ def _brought(name: str) -> DocumentReader:
     if not (point := _points().get(name)):
         raise ConfigError(
             f"there is no reader of documents {name!r}, not in an installed package either (entry points {GROUP})",
-            tried=f"readers: {', '.join((AUTO, *READERS, *_points()))}",
+            tried=f"readers: {', '.join((AUTO, *READERS, *TOOLS, *_points()))}, the address of a GROBID server",
             hint="name one of these, or pip install the package that brings it",
         )
     package = point.dist.name if point.dist else point.module
@@ -261,8 +269,33 @@ def read_apart(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Docum
         )
     told = json.loads(answer)
     if "error" in told:
-        raise DocumentError(told["error"], tried=told["tried"], hint=told["hint"])
+        kind = TextlessError if "pages" in told else DocumentError
+        raise kind(told.pop("error"), **told)
     return Document.model_validate(told)
+
+
+def _by_recognition(tool: str, path: Path, limits: Limits) -> Document:
+    """A PDF, with the pages that have no text read by text recognition."""
+    try:
+        document = read_apart(path, limits, "pdf")
+        pages = document.unread
+    except TextlessError as error:
+        document, pages = Document(), error.pages
+    if pages:
+        with tempfile.TemporaryDirectory() as folder:
+            document = read_apart(recognised(path, tool, pages, Path(folder)), limits, "pdf")
+        told = f"text recognition by {tool} read {count(len(pages), 'page')}: {', '.join(map(str, pages))}"
+        document = document.model_copy(update={"faults": (told, *document.faults)})
+    return document
+
+
+def _by_grobid(address: str, path: Path, limits: Limits) -> Document:
+    """A PDF by GROBID, with what only our reader finds: hidden text, pictures, the day on which it was made."""
+    ours, document = read_apart(path, limits, "pdf"), ask_grobid(address, path, limits)
+    hidden = [one for one in ours.hidden if one.page and not one.figure]
+    told = f"GROBID reads hidden text too: {count(len(hidden), 'passage')} of it may stand in the text"
+    parts = {name: getattr(ours, name) for name in ("figures", "tables", "hidden", "unread", "made", "pages")}
+    return document.model_copy(update={**parts, "faults": (*document.faults, *[told] * bool(hidden))})
 
 
 def main() -> None:
@@ -279,7 +312,8 @@ def main() -> None:
     try:
         answer = read_document(Path(request["path"]), Limits(**request["limits"])).model_dump_json()
     except DocumentError as error:
-        answer = json.dumps({"error": error.message, "tried": error.tried, "hint": error.hint})
+        told = {"error": error.message, "tried": error.tried, "hint": error.hint}
+        answer = json.dumps(told | ({"pages": error.pages} if isinstance(error, TextlessError) else {}))
     answers.write(answer.encode() + b"\n")
     answers.flush()
 

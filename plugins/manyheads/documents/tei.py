@@ -33,22 +33,28 @@ def read_tei(path: Path) -> Document:
     Raises:
         DocumentError: the file is not well-formed TEI, or has entities.
     """
+    try:
+        return tei_of(path.read_bytes(), path)
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def tei_of(text: bytes, path: Path) -> Document:
+    """As `read_tei`, of the content of a file, or of a server's answer for a paper."""
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import parse
+    from defusedxml.ElementTree import fromstring
 
     hint = "create it again with GROBID (processFulltextDocument)"
     try:
-        root: Any = parse(path, forbid_dtd=False).getroot()
+        root: Any = fromstring(text, forbid_dtd=False)
     except DefusedXmlException as error:
         raise DocumentError(
             f"{path} defines entities, which are not allowed", tried=type(error).__name__, hint=hint
         ) from error
     except (ParseError, UnicodeDecodeError, ValueError, LookupError) as error:
         raise DocumentError(f"{path} is broken XML: {error}", hint=hint) from error
-    except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
     if root.tag != f"{TEI}TEI":
         raise DocumentError(f"{path} is XML, but not TEI", tried=f"its root is {root.tag[:60]}", hint=hint)
     for one in root.iter():

@@ -111,6 +111,18 @@ class PageFrame(NamedTuple):
             case _:
                 return self.top - y, self.right - x
 
+    def source(self, x: float, y: float) -> tuple[float, float]:
+        """The page's own coordinates of a `point`."""
+        match self.quarter:
+            case 0:
+                return x + self.left, self.top - y
+            case 1:
+                return y + self.left, x + self.bottom
+            case 2:
+                return self.right - x, y + self.bottom
+            case _:
+                return self.right - y, self.top - x
+
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
         (x0, y0), (x1, y1) = self.point(left, bottom), self.point(right, top)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
@@ -301,6 +313,8 @@ class PdfPage:
     scale: float = 1.0
     """Pixels per point."""
     faults: list[str] = field(default_factory=list[str])
+    unread: bool = False
+    """Whether only text recognition can read it."""
 
 
 def hide_text(raw: Any, most: int) -> bool:
@@ -362,6 +376,7 @@ def sort_words(page: PdfPage, letters: list[Letter], place: PageFrame) -> None:
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
     if scanned and sum(word_count(one.text) for one in page.words) < SCANNED:
+        page.unread = True
         page.faults.append(f"page {page.number} is a picture without text: it was not read")
     if seen_by_recognition:
         page.faults.append(f"page {page.number} is a picture; its text comes from text recognition")

@@ -37,7 +37,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
-from manyheads.engine.inputs import with_papers
+from manyheads.engine.inputs import papers_elsewhere, with_papers
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
@@ -251,12 +251,18 @@ class Session:
         # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
         if (name := getattr(host, "framework", config.host)) != config.host:
             self.config = config = config.model_copy(update={"host": name})
+        named = papers_elsewhere(config)
         self.config = config = await with_papers(config, self.folder)
         reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
         if journal is None:  # importing the SDKs takes as long as reading a paper
             with suppress(UserError):  # errors are reported below
                 host.open(*models_asked(config, roles))
-        material = await reading
+        try:
+            material = await reading
+        except UserError as error:  # of a run that does not begin, the folder does not stay
+            for name, paper in named.items():
+                error.message = error.message.replace(getattr(config.inputs, name), paper)
+            raise
         literature = recall.literature = await open_literature(stack, config)
         if system.corpus(config):
             need_team(config, literature)

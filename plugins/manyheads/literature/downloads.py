@@ -76,13 +76,16 @@ async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
     if base and address.startswith("https://arxiv.org/"):
         address = address.replace("https://arxiv.org", with_environment(base).rstrip("/"), 1)
     is_doi = address.startswith("https://doi.org/")
-    if is_doi:
-        address = await _open_text(named, config) or address
-    body, suffix = await _paper_at(address, named, config)
-    if suffix == ".html" and (link := PDF_LINK.search(body[:300_000])):
-        pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
-        address = str(httpx.URL(address).join(pdf)) if not is_doi or pdf.startswith("http") else pdf
-        body, suffix = await _paper_at(address, named, config)
+    addresses = [address] if not is_doi else [*await _open_texts(named, config), address]
+    body, suffix = b"", ""
+    for address in addresses:
+        try:
+            body, suffix, address = await _paper_at(address, named, config)
+        except LiteratureError:
+            if address == addresses[-1]:
+                raise
+        if suffix not in ("", ".html"):
+            break
     if is_doi and suffix in (".html", ""):
         raise DocumentError(
             f"{named}: no open PDF of this DOI was found", tried=f"open copies that sources know, and {address}",
@@ -101,8 +104,10 @@ async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
     return path
 
 
-async def _paper_at(address: str, named: str, config: LiteratureConfig) -> tuple[bytes, str]:
-    """What is at an address, and the suffix of its kind; "" if it is no paper."""
+async def _paper_at(
+    address: str, named: str, config: LiteratureConfig, *, page: bool = False
+) -> tuple[bytes, str, str]:
+    """What is at an address, the suffix of its kind ("" if it is no paper), and where it was: a page may name its PDF."""
     service = public_service(address, config, "local", retries=1)
     try:
         body = await service.get(address, {}, bytes, named, until=service.deadline(), most=LARGEST)
@@ -112,19 +117,22 @@ async def _paper_at(address: str, named: str, config: LiteratureConfig) -> tuple
             f"{named} cannot be downloaded: {cause}", source=error.source, tried=address,
             hint="check the address and the network, or download the paper and name the file",
         ) from error  # fmt: skip
-    for begin, suffix in KINDS:
-        if re.match(begin.encode(), body[:4096], re.I | re.S):
-            return body, suffix
-    suffix = Path(httpx.URL(address).path).suffix.lower()
-    return body, suffix if suffix in SOURCES and b"\0" not in body else ""
+    kinds = (suffix for begin, suffix in KINDS if re.match(begin.encode(), body[:4096], re.I | re.S))
+    own = Path(httpx.URL(address).path).suffix.lower()
+    suffix = next(kinds, own if own in SOURCES and b"\0" not in body else "")
+    if suffix == ".html" and not page and (link := PDF_LINK.search(body[:300_000])):
+        pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
+        with suppress(httpx.InvalidURL):  # which is said when it is asked
+            pdf = str(httpx.URL(address).join(pdf))
+        return await _paper_at(pdf, named, config, page=True)
+    return body, suffix, address
 
 
-async def _open_text(doi: str, config: LiteratureConfig) -> str | None:
-    """The open copy of a DOI that the sources know; None if none does, or none could be asked."""
+async def _open_texts(doi: str, config: LiteratureConfig) -> list[str]:
+    """The open copy of a DOI that the sources know; none if none does, or none could be asked."""
     cascade = tuple(name for name in config.cascade if name != "local")
-    if cascade:
-        with suppress(LiteratureError):
-            async with Library(config.model_copy(update={"cascade": cascade, "before": ""})) as library:
-                paper = await library.paper(identify(doi).value, parts=("open_text",))
-                return paper and paper.open_text
-    return None
+    with suppress(LiteratureError):
+        async with Library(config.model_copy(update={"cascade": cascade, "before": "any"})) as library:
+            paper = await library.paper(identify(doi).value, parts=("open_text",)) if cascade else None
+            return [paper.open_text] if paper and paper.open_text else []
+    return []

@@ -359,7 +359,7 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
         yield from _figures(calibration)
         if summary.pairs.repeated:
             yield f"{count(summary.pairs.repeated, 'text')} with several scores: their mean counts"
-        if unscored := summary.pairs.unscored:
+        if unscored := calibration.unscored:
             some = f"{', '.join(unscored[:3])}{', …' * (len(unscored) > 3)}"
             yield f"{len(unscored)} of {summary.texts} rated texts have no score and are left out: {some}"
         if summary.pairs.unrated:

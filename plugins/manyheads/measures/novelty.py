@@ -67,16 +67,14 @@ def surroundings(
     near = nearest(vectors, papers.vectors, k, groups)
     counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
     mean_distances = mean_counts = np.ones(near.rows.shape)
-    which, sizes = np.zeros(near.rows.shape, dtype=np.intp), np.zeros((1, 2), dtype=np.intp)
+    which, sizes = np.zeros(near.rows.shape, dtype=np.intp), list[tuple[int, int]]()
     if groups:
         which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
         mean_distances = np.take_along_axis(near.means, which, axis=1)
-        known = [counts[group][~np.isnan(counts[group])] for group in groups]
-        sizes = np.array([(len(some), len(counts[group])) for some, group in zip(known, groups, strict=True)])
-        known_means = [
-            some.mean() if enough(*size) else np.nan for some, size in zip(known, sizes, strict=True)
-        ]
-        mean_counts = np.array(known_means)[which]
+        sizes = [(int((~np.isnan(counts[group])).sum()), len(counts[group])) for group in groups]
+        pairs = zip(groups, sizes, strict=True)
+        means = [np.nanmean(counts[group]) if enough(*size) else np.nan for group, size in pairs]
+        mean_counts = np.array(means)[which]
 
     def mean(row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
         """The mean of the known values, each divided by its reference mean; or why there is none."""
@@ -92,9 +90,12 @@ def surroundings(
 
     def shares(row: int) -> dict[str, tuple[int, int]]:
         own = ~np.isnan(counts[near.rows[row]] + mean_counts[row])
-        some, number = sizes[np.unique(which[row])].sum(axis=0).tolist()
-        reference = {"papers": (some, number)} if groups else {}
-        return {"neighbours": (int(own.sum()), len(own)), **reference}
+        some, number = (
+            (sum(each) for each in zip(*(sizes[at] for at in {*which[row]}), strict=True))
+            if sizes
+            else (0, 0)
+        )
+        return {"neighbours": (int(own.sum()), len(own)), **({"papers": (some, number)} if groups else {})}
 
     return [
         Surroundings(

@@ -250,7 +250,6 @@ class ScoredTexts:
 
     Attributes:
         unrated: places of scores without a rated text.
-        unscored: rated texts without a score.
         repeated: texts with several scores, of which this is the mean.
     """
 
@@ -258,7 +257,6 @@ class ScoredTexts:
     scores: tuple[float, ...]
     ratings: tuple[float, ...]
     unrated: tuple[str, ...]
-    unscored: tuple[str, ...] = ()
     repeated: int = 0
 
 
@@ -338,8 +336,7 @@ def pair(
         )
     return ScoredTexts(
         tuple(paired), tuple(paired.values()), tuple(means[item] for item in paired),
-        tuple(score.place for score in scores if score.place not in places),
-        tuple(item for item in means if item not in paired), repeated,
+        tuple(score.place for score in scores if score.place not in places), repeated,
     )  # fmt: skip
 
 

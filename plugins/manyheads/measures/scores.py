@@ -1,7 +1,7 @@
 """Measures of texts as they are stored, one text per line: `manyheads measure … --out measures.jsonl`."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -371,7 +371,7 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         for kind, why in _faults(score):
             kinds[kind].append((score.source, why))
     for kind, faults in kinds.items():
-        reasons = [*Counter(why for _, why in faults)]
+        reasons = list(dict.fromkeys(why for _, why in faults))
         why = "; ".join([*reasons[:LISTED], *["…"] * (len(reasons) > LISTED)])
         places = ", ".join(place for place, _ in faults[:LISTED])
         more = f" and {len(faults) - LISTED} more" if len(faults) > LISTED else ""
@@ -393,7 +393,7 @@ def _faults(score: Score) -> Iterator[tuple[str, str]]:
     if score.gap:
         yield f"{'CI' if score.on is None else 'CI and ON'} are over known citation counts", score.gap
     if score.itself:
-        yield "compared with itself, by title or vector; leave it out: --exclude", ", ".join(score.itself)
+        yield "compared with itself, by title or vector (--exclude ID leaves it out)", ", ".join(score.itself)
     if (how := score.retrieval) and how.compared < how.wanted and score.cd is not None:
         less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
         yield f"compared with fewer papers than {how.wanted}: no more were found", f"{how.compared}{less}"

@@ -75,30 +75,29 @@ EXAMPLES = 3
 UNKNOWN_ANSWER = "is neither a maker of the row, a side, nor a tie"
 
 
+What: TypeAlias = Literal["row", "cell", "column"]
+
+
 @dataclass(frozen=True)
 class VoteTable:
     """The votes of a table.
 
     Attributes:
-        left_out: for each reason, the rows, or the single cells of rows with other answers, as `file:row`.
+        left_out: for each reason, the rows, or the single cells of rows with other answers, as `file:row`; or columns.
         repeated: votes on the same makers and case as another one of the same rater; `repeats` says what became of them.
     """
 
     votes: tuple[PairVote, ...]
-    left_out: Mapping[tuple[Literal["row", "cell"], str], Sequence[str]]
+    left_out: Mapping[tuple[What, str], Sequence[str]]
     repeated: int = 0
     repeats: Repeats = "keep"
 
     @property
     def headline(self) -> str:
         """What became of repeated votes; empty if there are none."""
-        kept = {"keep": "kept", "first": "left out, the first counts", "last": "the last counts"}[
-            self.repeats
-        ]
-        return (
-            f"{count(self.repeated, 'repeated vote')} of a rater on the same makers and case: {kept}"
-            * bool(self.repeated)
-        )
+        what = f"{count(self.repeated, 'repeated vote')} of a rater on the same makers and case"
+        kept = "kept" if self.repeats == "keep" else f"the {self.repeats} counts"
+        return f"{what}: {kept}" if self.repeated else ""
 
     @property
     def notes(self) -> Iterator[str]:
@@ -129,14 +128,17 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
     rows = read_table(path, [("left",), ("right",)], hint, columns)
     names = [*rows[0].cells] if rows else []
     questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
+    left_out = dict[tuple[What, str], list[str]]()
     if not questions:
-        questions = {name: name for name in names if name and name not in (*LEADS, *TRAILS)}
+        others = [name for name in names if name and name not in (*LEADS, *TRAILS)]
+        questions = {name: name for name in others if _has_answers(rows, name)}
+        if unread := [name for name in others if name not in questions]:
+            left_out["column", "few of its cells are answers"] = unread
     if not questions:
         raise RatingError(
             f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
         )
-    votes, seen, repeated = list[PairVote](), dict[tuple[str, ...], int](), 0
-    left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
+    votes = list[PairVote]()
     for row in rows:
         given: dict[str, Answer | None] = {
             column: _answer(row, column) for column in questions if not row.missing(column)
@@ -153,20 +155,32 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
             continue
         for each in unknown:
             left_out.setdefault(("cell", each), []).append(row.place)
-        key = (row["rater"], row["case"], *sorted((row["left"], row["right"])))
-        # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
-        again = key in seen and "kind" not in names and bool(row["rater"] and row["case"])
-        repeated += again
-        if again and repeats == "last":
-            votes[seen[key]] = _vote(row, answers)
-        elif not again or repeats == "keep":
-            seen.setdefault(key, len(votes))
-            votes.append(_vote(row, answers))
+        votes.append(_vote(row, answers))
     if not votes:
         reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for (_, reason), each in left_out.items())
         hint = f"{hint}; known answers: the makers, {', '.join(WORDS)}" if UNKNOWN_ANSWER in reasons else hint
         raise RatingError(f"{path}: no votes", tried=reasons or "the table has no rows", hint=hint)
-    return VoteTable(tuple(votes), left_out, repeated, repeats)
+    # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
+    once = votes if "kind" in names else _once(votes, repeats)
+    counted = votes if repeats == "keep" else once
+    return VoteTable(tuple(counted), left_out, len(votes) - len(once), repeats)
+
+
+def _once(votes: Sequence[PairVote], repeats: Repeats) -> list[PairVote]:
+    """One vote of each known rater on two makers and a known case."""
+    by_rater = dict[tuple[str, ...], PairVote]()
+    for at, vote in enumerate(votes):
+        known = (vote.rater, vote.case, *sorted((vote.left, vote.right)))
+        key = known if vote.rater and vote.case else (str(at),)
+        if repeats == "last" or key not in by_rater:
+            by_rater[key] = vote
+    return [*by_rater.values()]
+
+
+def _has_answers(rows: Sequence[TableRow], column: str) -> bool:
+    """Whether most cells of a column name a winner."""
+    answers = [_answer(row, column) is not None for row in rows if not row.missing(column)]
+    return 2 * sum(answers) > len(answers)
 
 
 def _fault(row: TableRow) -> str:

@@ -274,10 +274,15 @@ def write_index(base: Path) -> Path | None:
         runs = entries(base, before)
         if runs != before:
             replace_text(base / ROWS, json.dumps(ENTRIES.dump_python(runs), ensure_ascii=False))
-        values = {"generator": GENERATOR, "name": plain(base.absolute().name), "note": f"{BY_FIELD}."}
-        html = render("manyheads.report", "index.html.j2", {**values, "rows": rows(runs)})
-        replace_text(page, html.encode("utf-8", "replace").decode())
+        replace_text(page, index_page(base, runs))
     return page
+
+
+def index_page(base: Path, runs: Iterable[RunEntry], files: Mapping[str, Iterable[str]] = {}) -> str:
+    """The start page; `files` are the names of other files to link, by run."""
+    values = {"generator": GENERATOR, "name": plain(base.resolve().name), "note": f"{BY_FIELD}."}
+    html = render("manyheads.report", "index.html.j2", {**values, "rows": rows(runs), "files": files})
+    return html.encode("utf-8", "replace").decode()
 
 
 def list_run(folder: Path) -> None:

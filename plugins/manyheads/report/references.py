@@ -242,6 +242,7 @@ def _encoder() -> Any:
 
 def _latex(text: str) -> str:
     coded = _encoder().unicode_to_latex(unicodedata.normalize("NFC", plain(text)))
+    coded = coded.replace(r"{\textemdash}", "---").replace(r"{\textendash}", "--")  # which Pandoc knows, too
     depths = [*accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in text)]
     if depths and (min(depths) < 0 or depths[-1]):  # BibTeX counts braces even where they are escaped
         coded = coded.replace(r"\{", r"{\lbrace}").replace(r"\}", r"{\rbrace}")

@@ -4,28 +4,29 @@ import json
 import logging
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from manyheads.base.errors import SubjectError, need_extra
+from manyheads.base.errors import SubjectError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.text import csv_text, plain, printable
 from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.corpus.corpora import bylines
+from manyheads.corpus.records import Rejects
+from manyheads.datasets.opening import open_corpus
+from manyheads.documents.office import pandoc_for
 from manyheads.models.offline import LABEL
 from manyheads.report.references import REFERENCES, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 log = logging.getLogger("manyheads")
-PANDOC = "commonmark-raw_html+pipe_tables+tex_math_dollars"
+PANDOC = "+RTS -M512M -RTS --sandbox --quiet -f commonmark-raw_html+pipe_tables+tex_math_dollars -t docx -o -"
 MOST_AUTHORS = 10
 """Authors named in a list of references; the other formats name all."""
-SECONDS = 60
-"""Maximum time of Pandoc."""
 
 
 def exported(folder: Path, form: str) -> str | bytes:
@@ -44,12 +45,12 @@ def exported(folder: Path, form: str) -> str | bytes:
     )
 
 
-def markdown(run: RunResult[Any], folder: Path) -> str:
+def markdown(run: RunResult[Any], folder: Path, *, names: bool = True) -> str:
     """Title, abstract, idea and references; for a run without an idea, the system's summary."""
     parts = [*_work(run)]
     if not parts:
         return ""
-    if references := named(run, _references(run)):
+    if references := named(run, _references(run)) if names else _references(run):
         listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
         parts += ["## References", listed]
     models = ", ".join(dict.fromkeys(run.models.values()))
@@ -97,18 +98,44 @@ def _reference(paper: Evidence) -> str:
 
 def named(run: RunResult[Any], papers: Sequence[Evidence]) -> list[Evidence]:
     """The papers with the authors that people know them by: those of a corpus are masked for agents."""
-    known = bylines(run.corpus, {one.paper for one in papers if not one.authors}) if run.corpus else {}
-    ways = ((way.source for way in one.retrievals) for one in papers if not one.authors)
-    if known is None and run.corpus in chain.from_iterable(ways):
-        log.warning("warning: %s: the authors of its papers are missing; build the corpus again", run.corpus)
-    return [_as_published(one, (known or {}).get(one.paper)) for one in papers]
+    bare = [one for one in papers if not one.authors]
+    ids, known = {_local(one) for one in bare}, dict[str, Paper]()
+    for source in dict.fromkeys([run.corpus, *(way.source for one in bare for way in one.retrievals)]):
+        found = bylines(run.corpus, ids) if source == run.corpus else _papers_of(source, ids)
+        known |= found or {}
+        if found is None and any(way.source == source for one in bare for way in one.retrievals):
+            log.warning(
+                "warning: %s: not here, or without the authors of its papers; they are left out", source
+            )
+    return [_as_published(one, known.get(_local(one))) for one in papers]
+
+
+def _local(paper: Evidence) -> str:
+    return paper.paper.removeprefix("local:")
+
+
+def _papers_of(source: str | None, ids: Collection[str]) -> dict[str, Paper]:
+    """The papers of a user's own file."""
+    with suppress(UserError, OSError, ValueError):  # a text or a service, no file
+        if source and (path := Path(source)).is_file():
+            papers = (paper.as_published() for _, paper in open_corpus(path).papers(Rejects()))
+            return {one.id: one for one in papers if one.id in ids}
+    return {}
 
 
 def _as_published(paper: Evidence, known: Paper | None) -> Evidence:
     if known is None or paper.authors:
         return paper
-    more = {"authors": known.authors, "title": known.title, "venue": paper.venue or known.venue}
+    own = {"authors": known.authors, "title": known.title, "year": paper.year or known.year}
+    more = {**own, "venue": paper.venue or known.venue, "doi": paper.doi or known.doi}
     return paper.model_copy(update=more)
+
+
+def masked_export(run: RunResult[Any], folder: Path, form: str, names: bool) -> str:
+    """A result in a format of `SHARED`; without `names`, papers of a corpus have no authors, as in reports."""
+    if form in REFERENCES and not names:
+        return REFERENCES[form](_references(run))
+    return markdown(run, folder, names=names) if form == "md" else str(FORMATS[form](run, folder))
 
 
 def _citing(form: str) -> Callable[[RunResult[Any], Path], str]:
@@ -164,45 +191,35 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
 
 
 def docx(run: RunResult[Any], folder: Path) -> bytes:
-    """The Markdown as a document of Word; raises `ConfigError` without the extra `office`."""
+    """The Markdown as a document of Word; raises `DocumentError` without Pandoc."""
     if not (text := markdown(run, folder)):
         return b""
-    need_extra("office", "docx")
-    import pypandoc
-
     # Pandoc would drop tags, and fetch pictures without its sandbox.
     text = re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
-    command = [
-        pypandoc.get_pandoc_path(),
-        "+RTS",
-        "-M512M",
-        "-RTS",
-        "--sandbox",
-        "--quiet",
-        "-f",
-        PANDOC,
-        "-t",
-        "docx",
-        "-o",
-        "-",
-    ]
+    command = [pandoc_for("docx", "another --format: md"), *PANDOC.split()]
     try:
-        done = subprocess.run(
-            command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=SECONDS, check=True
-        )
+        done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=60)
     except (subprocess.SubprocessError, OSError) as error:
-        why = plain(str(getattr(error, "stderr", b"") or error)[:300])
-        raise SubjectError(f"{folder}: Pandoc cannot write it: {why}", hint="another --format: md") from error
+        raise SubjectError(f"{folder}: Pandoc failed: {error}", hint="another --format: md") from error
+    if done.returncode:
+        why = plain(done.stderr.decode("utf-8", "replace"))[:300]
+        raise SubjectError(f"{folder}: Pandoc failed: {why}", hint="another --format: md")
     return done.stdout
 
 
 FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str | bytes]] = {
-    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx,
+    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx, "pdf": lambda run, folder: own(run.system).annotated(run.result) or b"",
 }  # fmt: skip
+FILES = {"docx": "result.docx", "pdf": "annotated.pdf"}
+"""The files of formats that are not text, in a run's folder."""
+SHARED = {
+    "result.md": "md", "references.bib": "bib", "references.ris": "ris", "references.csl.json": "csl", "ideas.csv": "csv",
+}  # fmt: skip
+"""The formats of a bundle, by their files."""
 TEXTS = ("md", *REFERENCES, "json", "csv")
 """The formats that need nothing installed."""
 LACKING = {
     "md": "written nothing yet", **dict.fromkeys(REFERENCES, "no references"), "json": "no result",
-    "csv": "no ideas and no other table", "docx": "written nothing yet",
+    "csv": "no ideas and no other table", "docx": "written nothing yet", "pdf": "no review of a PDF",
 }  # fmt: skip
 """What a run lacks if a format is empty."""

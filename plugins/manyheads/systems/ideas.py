@@ -37,8 +37,8 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
 Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
 
 
-def read_paper_or_text(path: Path) -> Subject:
-    """The text at a path, as `read_subject`; of a paper its title, abstract and sections.
+def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
+    """The text at a path, as `read_subject`; of a paper its title, abstract and sections, or of an idea its abstract alone.
 
     Raises:
         DocumentError, SubjectError: it cannot be read, or has no text.
@@ -47,7 +47,9 @@ def read_paper_or_text(path: Path) -> Subject:
     if path.suffix.lower() not in PAPERS or path.is_dir():
         return read_subject(path)
     document = read_apart(path)
-    whole = "\n\n".join(filter(None, (document.abstract, document.text())))
+    whole = "\n\n".join(
+        filter(None, (document.abstract, document.text() * (not idea or not document.abstract)))
+    )
     return Subject(source_of(path), document.title, whole)
 
 
@@ -117,7 +119,7 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     """
     path = path_of(named, KINDS)
     if path is None or not path.is_dir():
-        subject = text_of(named, "the idea", KINDS) if path is None else read_paper_or_text(path)
+        subject = text_of(named, "the idea", KINDS) if path is None else read_paper_or_text(path, idea=True)
         return Entry(subject.source, subject.title, subject.text)
     run = load(path, unfinished=False)
     revisions = own(run.system).revisions(run.result) or Revisions(())
@@ -229,8 +231,8 @@ def _read(named: str, most: int) -> Background:
     path = path_of(named, BACKGROUND_KINDS)
     if path is None:
         return Background("", (_text(named),))
-    if path.suffix.lower() in texts.TEXTS or not path.exists():  # the line of a file
-        return Background(named, (read_paper_or_text(path),))
+    if path.suffix.lower() in {*texts.TEXTS, *PAPERS} - {".xml"} or not path.exists():  # the line of a file
+        return Background(named, (read_paper_or_text(path, idea=True),))
     if path.suffix.lower() in texts.LINES and not _begins_with_a_paper(path):
         blank = list[str]()
         subjects = texts.read_subjects(path, blank)

@@ -185,6 +185,9 @@ class System(Generic[C, N, R]):
     """The full text of the result, in Markdown; replaces the essence for later use."""
     table: Callable[[R], Iterable[BaseModel | Mapping[str, object]]] = lambda result: ()
     """Rows for spreadsheets: the result's ideas with their scores, if any."""
+    annotated: Callable[[R], bytes | None] = lambda result: None
+    """The PDF that it reviewed, with the points of the review as annotations; None for other results. Raises `UserError` if the
+    file is missing or has changed."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` was revised, if it was."""
     reviews: Reviews | None = None

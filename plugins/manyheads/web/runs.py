@@ -24,6 +24,7 @@ from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import RunEntry, entries
+from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child, Children
 from manyheads.web.live import PART, WINDOW, Log, Logs, Look, Place, follow
@@ -170,7 +171,7 @@ def run_page(request: Request) -> Response:
     first = max(0, last - WINDOW)
     return render(
         request, "run.html.j2", entry=entry, log=log, shown=list(log.events(first, last)), first=first, last=last,
-        latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()],
+        latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
         **_state_values(runs, entry, log, state),
     )  # fmt: skip
 
@@ -226,11 +227,16 @@ def report(request: Request) -> Response:
 
 def download(request: Request) -> Response:
     name, file = request.path_params["name"], request.path_params["file"]
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-{file}')}"}
+    if file in SHARED:
+        try:
+            text = exported(_runs(request).path(name), SHARED[file])
+        except UserError as error:
+            raise HTTPException(404, f"There is no such file: {error.message}.") from error
+        return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
     if file not in FILES:
         raise HTTPException(404)
-    path = _runs(request).file(name, file)
-    disposition = f"attachment; filename*=UTF-8''{quote(f'{name}-{file}')}"
-    return _file(path, FILES[file], {"content-disposition": disposition})
+    return _file(_runs(request).file(name, file), FILES[file], headers)
 
 
 def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:

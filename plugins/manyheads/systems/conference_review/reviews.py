@@ -145,7 +145,7 @@ class ReviewInputs(Inputs):
     """The text to review."""
 
     subject: Annotated[PathInFull, SUBJECT] = None
-    """The text to review: a text file, or the folder of a run that wrote an abstract."""
+    """The text to review: a text file, a paper (file, arXiv number, DOI, link), or the folder of a run that wrote an abstract."""
 
 
 class ConferenceForm(NamedTuple):

@@ -60,8 +60,9 @@ class MamorxConfig(Section):
     area: Text = "computer science"
     """The paper's field of research."""
     reader: Text = "auto"
-    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, or one of another package
-    (entry points `manyheads.readers`)."""
+    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, `docx`, `odt`, `epub`, `jats`,
+    `rst`, `typst`; of a PDF also `ocrmypdf` or `tesseract`, for text recognition of pages without text (`tesseract:deu+eng` names
+    languages), or the address of a GROBID server; or one of another package (entry points `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)
@@ -80,7 +81,8 @@ class MamorxInputs(Inputs):
     """The paper to review."""
 
     paper: Annotated[PathInFull, PAPER] = None
-    """A PDF, TEI, LaTeX, HTML, Markdown, text or JSON file, or the folder of a run that wrote an abstract."""
+    """A PDF, TEI, LaTeX, HTML, Markdown, text, JSON or (extra `office`) Word, OpenDocument, EPUB, JATS, reStructuredText or Typst file;
+    a LaTeX folder, a zip or tar.gz; an arXiv number, a DOI, a link; or the folder of a run that wrote an abstract."""
 
 
 STEERS = {

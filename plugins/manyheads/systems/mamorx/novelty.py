@@ -124,7 +124,7 @@ def cite(run: MamorxRun) -> None:
         for number in one.phrases:
             query = novelty.phrases[number - 1] if number else run.result.title
             way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=NOVELTY, turn=number)
-            one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year)
+            one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year, of=one.published)
 
 
 def first_day(number: str) -> dt.date | None:
@@ -304,7 +304,7 @@ class _Assessment:
             one = RelatedWork(
                 name=name, paper=paper.id, phrases=phrases,
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
-                abstract=paper.abstract, open_text=paper.open_text or "", dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
+                abstract=paper.abstract, published=paper, open_text=paper.open_text or "", dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
             self.novelty.related.append(one)
             if one.speaks:

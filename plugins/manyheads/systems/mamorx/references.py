@@ -79,7 +79,7 @@ def cite(run: MamorxRun) -> None:
         if one.paper:
             query = one.title or one.text
             way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=REFERENCES, turn=number)
-            one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year)
+            one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year, of=one.published)
 
 
 async def _listed(run: MamorxRun, library: Library, entries: Sequence[Reference]) -> Sequence[Paper]:
@@ -156,7 +156,7 @@ class _Check:
         for one in differences(reference, paper):
             self._differs(one.kind, one.cited, one.found, paper.source)
         work.state = "differs" if work.details else "exists"
-        work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
+        work.paper, work.found, work.abstract, work.published = paper.id, paper.title, paper.abstract, paper
         work.open_text = paper.open_text or ""
         if speech(paper.abstract):
             line = f"the abstract of {work.name}, “{paper.title}”, addresses a reviewer or a model"

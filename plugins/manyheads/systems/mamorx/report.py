@@ -1,7 +1,7 @@
 """A review of a paper in words, and its report: claims next to the pages of their sources."""
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,16 +9,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from manyheads.base.errors import DocumentError
+from manyheads.base.errors import DocumentError, SubjectError
 from manyheads.base.files import inside, sha256_of
 from manyheads.base.text import count
 from manyheads.core.results import Figure
-from manyheads.documents import places
+from manyheads.documents import Comment, annotated, places
 from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import Exchanges, PictureQuestion, PictureSpeaker
 from manyheads.report.record import Record
 from manyheads.systems.mamorx.result import (
+    Anchor,
     Claim,
     MamorxResult,
     NoveltyAssessment,
@@ -97,6 +98,54 @@ def scores(result: MamorxResult) -> Mapping[str, Figure]:
     """The scores of the form by their titles."""
     scored = result.review.scored if result.review else []
     return {entry.title: Figure(mean=value) for entry, value in scored}
+
+
+def _file_of(paper: Anchor | None) -> Path | None:
+    if not paper or not paper.pages:
+        return None
+    path = Path(paper.source)
+    try:
+        return path if sha256_of(path) == paper.sha256 else None
+    except OSError:
+        return None
+
+
+def annotated_paper(result: MamorxResult) -> bytes | None:
+    """The PDF under review with the points of the review; raises `SubjectError` if it is missing or has changed."""
+    if not (review := result.review) or not result.paper or not result.paper.pages:
+        return None
+    if (path := _file_of(result.paper)) is None:
+        raise SubjectError(
+            f"{result.paper.source}: missing, or not the file that was reviewed",
+            hint="put it back; the report still has its passages: manyheads open RUN",
+        )
+    stated = ((entry, entry.stated or entry.value) for entry in review.entries)
+    whole = "\n\n".join(f"{entry.title}: {text}" for entry, text in stated if text not in (None, ""))
+    about = [Comment(f"{review.title}\n\n{whole}".strip())] if whole else []
+    return annotated(
+        path, [*about, *map(_comment(review, result), review.claims)], f"manyheads, {result.maker}"
+    )
+
+
+def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Comment]:
+    titles = {number: entry.title for entry in review.entries for number in entry.claims}
+
+    def comment(claim: Claim) -> Comment:
+        passages = [
+            (source.page, source.found or source.quote)
+            for source in claim.sources
+            if source.page and source.state in ("exact", "close") and source.kind in IN_PAGES
+        ]
+        doubt = (
+            ""
+            if claim.grounded or not result.names_sources
+            else "Not verified: not all of its sources were found.\n"
+        )
+        heading = f"{titles.get(claim.number, claim.field)} ({claim.number})"
+        page = next((source.page for source in claim.sources if source.page and source.state != "absent"), 1)
+        return Comment(f"{heading}\n{doubt}{claim.text}", page, passages)
+
+    return comment
 
 
 def report(record: Record) -> View:
@@ -221,14 +270,7 @@ class ReviewPage(Page):
     @cached_property
     def file(self) -> Path | None:
         """The PDF under review; None if it is not a PDF, is missing or was replaced."""
-        paper = self.result.paper
-        if not paper or not paper.pages:
-            return None
-        path = Path(paper.source)
-        try:
-            return path if sha256_of(path) == paper.sha256 else None
-        except OSError:
-            return None
+        return _file_of(self.result.paper)
 
     @cached_property
     def pages(self) -> list[int]:

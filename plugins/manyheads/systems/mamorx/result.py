@@ -2,8 +2,10 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
+from pydantic.json_schema import SkipJsonSchema
 
+from manyheads.base.papers import Paper
 from manyheads.core.results import Part, Person
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
@@ -143,6 +145,8 @@ class Work(Part):
     paper: str = ""
     """Its id at its source."""
     abstract: str = ""
+    published: SkipJsonSchema[Paper | None] = Field(default=None, exclude=True)
+    """As the source gives it, while the run lasts."""
     open_text: str = ""
     """The address of its full text, if a source names an open one."""
     passage: str = ""

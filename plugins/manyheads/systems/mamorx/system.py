@@ -91,6 +91,7 @@ MAMORX = System(
     essence=report.essence,
     details=report.details,
     work=report.work,
+    annotated=report.annotated_paper,
     table=lambda result: result.review.claims if result.review else (),
     report=report.report,
     needs=config.needs,

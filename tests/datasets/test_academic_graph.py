@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
     told = [(reject.file, reject.number, reject.field) for reject in rejects.first]
     papers, abstracts = "papers/20240101_0001.gz", "abstracts/20240101_0001.gz"
     assert told == [
-        (papers, 6, "json"), (papers, 7, "year"), (papers, 8, "corpusid"), (papers, 9, "json"), (abstracts, 6, "json"),
+        (papers, 6, "json"), (papers, 8, "corpusid"), (papers, 9, "json"), (abstracts, 6, "json"), (papers, 7, "year"),
     ]  # fmt: skip
 
 

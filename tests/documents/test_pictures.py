@@ -10,7 +10,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Document, Figure, find_quote, picture, places, read_document, render
+from manyheads.documents import Document, Figure, find_quote, picture, quote_boxes, read_document, render
 from support.pdfs import TITLE, Plot, body, figure, heading, typeset
 
 
@@ -60,7 +60,7 @@ def test_places_of_a_quote(quote: str, paper: tuple[Path, Document]) -> None:
     found = find_quote(document, quote)
     assert found
     assert found.page
-    boxes = places(path, found.page, found.text)
+    boxes = quote_boxes(path, found.page, found.text)
     assert boxes
     page = render(path, found.page, width=612, margin=0)
     for box in boxes:
@@ -75,9 +75,9 @@ def test_places_of_a_quote(quote: str, paper: tuple[Path, Document]) -> None:
 
 def test_a_passage_that_is_not_on_the_page(paper: tuple[Path, Document]) -> None:
     path, _ = paper
-    assert places(path, 1, "This sentence was never written in any paper at all.") == []
+    assert quote_boxes(path, 1, "This sentence was never written in any paper at all.") == []
     with pytest.raises(DocumentError, match="has no page 99"):
-        places(path, 99, "Readers")
+        quote_boxes(path, 99, "Readers")
 
 
 def test_a_passage_over_the_end_of_a_page(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_passage_over_the_end_of_a_page(tmp_path: Path) -> None:
     canvas.drawString(72, 720, "goes on at the top of the following page, and ends.")
     canvas.save()
     text = "begins a sentence that goes on at the top of the following page"
-    first, second = (places(path, page, text) for page in (1, 2))
+    first, second = (quote_boxes(path, page, text) for page in (1, 2))
     assert first
     assert 700 < first[0][1] < 730
     assert second
@@ -101,7 +101,7 @@ def test_a_page_on_its_side(tmp_path: Path) -> None:
     canvas.setPageRotation(90)
     canvas.drawString(100, 500, "A sentence on a page that is shown on its side.")
     canvas.save()
-    (box,) = places(path, 1, "A sentence on a page that is shown")
+    (box,) = quote_boxes(path, 1, "A sentence on a page that is shown")
     assert box[3] - box[1] > box[2] - box[0]
     assert dark(render(path, 1, width=792, margin=0), box, 1)
 

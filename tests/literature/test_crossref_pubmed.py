@@ -202,6 +202,14 @@ async def test_an_article_of_pubmed_comes_with_all_that_is_known() -> None:
         assert {asked.params["api_key"] for asked in server.requests} == {"right"}
 
 
+async def test_an_article_with_another_doi_is_not_the_one_asked_for() -> None:
+    """PubMed splits a phrase that it does not find."""
+    split = json.dumps({"esearchresult": {"count": "1", "idlist": ["11"]}})
+    with PubMedServer(papers=ARTICLES, troubles=[Trouble("body", None, "esearch", body=split)]) as server:
+        assert await paper_of(pubmed(server), "DOI:10.1000/none") is None
+        assert await ask(pubmed(server), "papers", "DOI:10.1000/none") == []
+
+
 async def test_a_key_that_pubmed_refuses_is_named_and_not_shown() -> None:
     with PubMedServer(papers=ARTICLES) as server:
         with pytest.raises(LiteratureError) as caught:

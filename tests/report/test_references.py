@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from itertools import accumulate
 from typing import Any
 
 import jsonschema
@@ -19,7 +20,7 @@ PAPERS = [
         id="e1", paper="p1", title="Robust {retrieval} & 100 % of $x_1$ #1 ~ a\\b", year=2014, venue="Birds & Bees",
         doi="10.1000/ab_c%d", authors=("Jane van der Berg", "The ATLAS Collaboration", "Núñez, José", "王小明", "OpenAI"),
     ),
-    Evidence(id="e2", paper="p2", title="Robust } braces {", year=2014, authors=("Jane van der Berg", "J. Smith Jr.")),
+    Evidence(id="e2", paper="p2", title="Robust }}} braces {", year=2014, authors=("Jane van der Berg", "J. Smith Jr.")),
     Evidence(id="e3", paper="p3", title="検索の歴史"),
     Evidence(id="e4", paper="arxiv:2101.00001", title="“So” — a talk", year=2021, venue="Proceedings of Talks"),
     Evidence(id="e5", paper="p5", title="Many", year=2020, authors=tuple(f"Ann Abc{'x' * (n % 50)}, No {n}" for n in range(3000))),
@@ -74,6 +75,13 @@ def test_bibtex_is_read_back_as_it_was() -> None:
         "inproceedings",
         "misc",
     ]
+
+
+def test_braces_are_balanced_even_where_they_are_escaped() -> None:
+    for line in bibtex(PAPERS).splitlines():
+        if line.startswith("\t"):
+            depths = [*accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in line)]
+            assert (min(depths), depths[-1]) == (0, 0), line
 
 
 def test_ris_is_read_back_as_it_was() -> None:

@@ -29,6 +29,7 @@ PAPER = {
     "paperId",
     "publicationDate",
     "title",
+    "references",
     "url",
     "venue",
     "year",
@@ -223,7 +224,7 @@ def _limit(params: Mapping[str, str], most: int) -> int:
 
 def _shown(one: Record, params: Mapping[str, str], known: set[str] = PAPER) -> Record:
     """The fields that were asked for; the id comes always."""
-    wanted = params["fields"].split(",")
+    wanted = [name.partition(".")[0] for name in params["fields"].split(",")]
     if unknown := set(wanted) - known:
         raise RefusedError(400, f"Unrecognized or unsupported fields: [{', '.join(sorted(unknown))}]")
     return {key: value for key, value in one.items() if key in {*wanted, "paperId", "authorId"}}

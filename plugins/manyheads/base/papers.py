@@ -55,6 +55,9 @@ class Paper(BaseModel):
     open_text: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The address of its full text, as a source gives it; None if it is not open or was not looked up, then omitted."""
 
+    references: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    """The DOI, else the title or the entry of each of its references, if they were looked up; omitted if there are none."""
+
     @property
     def key(self) -> str:
         """Key to match papers across sources: the title's letters and digits."""

@@ -165,6 +165,8 @@ class Building(Options):
     """Paper ids of the rows of --vectors, one per line."""
     limit: int = Field(default=1000, ge=1, le=1000)
     """Maximum number of papers per year of a search."""
+    complete: bool = False
+    """Look up missing abstracts, years, citation counts, DOIs, authors and references (OpenAlex, Semantic Scholar, Crossref)."""
 
 
 @app.command()
@@ -182,7 +184,9 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS
+    from manyheads.corpus.selection import period_of
     from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
+    from manyheads.literature.completion import COMPLETED, Completion
 
     if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
@@ -200,6 +204,13 @@ def build(
     )
     with ExitStack() as held, resumable(), building() as progress:
         reader = open_sources(options.sources, opening)
+        if options.complete:
+            reader = Completion(
+                reader,
+                config.literature,
+                target.with_name(f"{target.name}.partial") / COMPLETED,
+                wanted=lambda paper: not paper.year or period_of(paper.year, built) is not None,
+            )
         librarian = _librarian(options.interests, changes.model, config, progress, held)
         made = build_corpus(
             reader, target, built, load_embedder(options.embedding),
@@ -208,6 +219,8 @@ def build(
         )  # fmt: skip
     with made:
         _show(made.meta, target)
+    for failure in reader.failures.values() if isinstance(reader, Completion) else ():
+        say(f"warning: not every paper could be looked up: {failure}", err=True)
     say(f"next: manyheads run virsci --set {shlex.quote(f'corpus={target}')}", err=True)
     if librarian:
         say(librarian.summary(), err=True)

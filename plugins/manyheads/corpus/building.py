@@ -287,6 +287,7 @@ def build_corpus(
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
+            completed={field: dict(counts) for field, counts in reader.completed.items()},
             options=options,
             past_years=(min(spool.years["past"]), max(spool.years["past"])),
             contemporary_years=(min(later), max(later)) if (later := spool.years["contemporary"]) else None,
@@ -300,6 +301,13 @@ def build_corpus(
         held.close()
         _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
+
+
+def _write_bylines(path: Path, spool: Spool) -> None:
+    """The papers as published, with their authors' names, for exports."""
+    with path.open("w", encoding="utf-8") as bylines:
+        for paper in chain.from_iterable(map(spool.raw, spool.years)):
+            bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
 
 
 def _needs_no_cache(embedder: Embedder) -> bool:
@@ -358,7 +366,7 @@ def _read(
     """Read and select; if the source is unusable, only the file of rejects remains."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
-            papers = report_each(reader.papers(rejects), "reading papers", tell)
+            papers = report_each(reader.papers(rejects), reader.step, tell)
             return select(papers, options, rejects, spool, reader)
     except UserError as wrong:
         spool.close()

@@ -1,6 +1,7 @@
 """The files of a built corpus, and its description, `meta.json`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -155,6 +156,8 @@ class Meta(Frozen):
     name: str
     source: str
     """The source: the name of a file or a folder."""
+    completed: dict[str, dict[str, int]] = {}
+    """By field, how many papers that lacked it got it from which service, and of how many it was not found."""
     options: BuildOptions
     past_years: tuple[int, int]
     contemporary_years: tuple[int, int] | None
@@ -195,6 +198,7 @@ class Meta(Frozen):
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
+            *((f"{field} completed", _completed(counts)) for field, counts in self.completed.items()),
             *((("read in part", f"{n:,}, listed in {REJECTS}"),) if (n := counts.faulty) else ()),
             *(
                 ("missing", f"{n:,} of {counts.read:,} papers have no {one}")
@@ -224,6 +228,14 @@ class Meta(Frozen):
             ("vectors imported", f"{counts.vectors_imported:,}"),
             ("time", f"{self.seconds:,.1f} s"),
         ]
+
+
+def _completed(counts: Mapping[str, int]) -> str:
+    """`380 of 412 papers that lacked it: 300 by openalex, 80 by crossref`."""
+    sources = {name: count for name, count in counts.items() if name != "not found"}
+    by = ", ".join(f"{count:,} by {name}" for name, count in sources.items())
+    lacked = f"{sum(sources.values()):,} of {sum(counts.values()):,} papers that lacked it"
+    return f"{lacked}: {by}" if by else lacked
 
 
 def read_meta(folder: Path) -> Meta:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Annotated, cast
 
 from pydantic import (
@@ -209,6 +210,9 @@ _Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
 _OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
 _OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
+_OR_UNDATED = WrapValidator(
+    lambda value, year: 0 if value is None or (type(value) is int and not value) else year(value)
+)
 _Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
 References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_reference_texts)]
 _Ids = Annotated[
@@ -233,7 +237,8 @@ class RawPaper(BaseModel):
     abstract: Annotated[str, _OR_BLANK] = ""
     byline: Annotated[_Names, Field(alias="authors"), _OR_EMPTY] = ()
     author_ids: _Ids = ()
-    year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
+    year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR), _OR_UNDATED] = 0
+    """0 if the dataset has none: then it is rejected, unless it is to be completed."""
     citations: Annotated[int | None, BeforeValidator(_known_count)] = None
     """None if unknown, as some datasets write by a number below 0: never taken for 0."""
     venue: str | None = None
@@ -292,7 +297,7 @@ def made_id(paper: RawPaper) -> str:
     title = " ".join(paper.title.casefold().split())
     words = re.findall(r"\w+", title)[:WORDS_OF_ID]
     digest = hashlib.blake2b("\n".join((title, *paper.byline)).encode(), digest_size=3)
-    return "-".join((*words, str(paper.year), digest.hexdigest()))
+    return "-".join((*words, str(paper.year or "undated"), digest.hexdigest()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +346,8 @@ class Rejects:
     by_field: Counter[str] = field(default_factory=Counter[str])
     unit: str = "line"
     file: str = ""
+    undated: bool = False
+    """Whether papers without a year are read, too."""
     faulty: int = 0
     """Accepted records that could be read only in part, or otherwise than they say."""
     left_out: int = 0
@@ -416,6 +423,9 @@ class Reader:
     example: str = ""
     """Expected form of a record, or what to do if there are none."""
     most_broken: float = MOST_BROKEN
+    step: str = "reading papers"
+    completed: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+    """By field, how many papers got it from which service, see `literature.completion`."""
 
     def __init__(self, path: Path) -> None:
         self.name, self.path = path.resolve().name, path
@@ -426,12 +436,12 @@ class Reader:
         record, too many are not UTF-8 (field `encoding`), or most are broken."""
         rejects.unit, good = self.unit, 0
         for number, record in self.records(rejects):
-            if isinstance(record, RawPaper):
+            if isinstance(record, RawPaper) and (record.year or rejects.undated):
                 good += 1
                 paper = _plain(record)
                 yield number, paper if paper.id else paper.model_copy(update={"id": made_id(paper)})
                 continue
-            rejects.note(number, *record)
+            rejects.note(number, *(("year", "missing") if isinstance(record, RawPaper) else record))
             if not good and rejects.total >= GIVE_UP_AFTER:
                 break
         total, units, hint = good + rejects.total, f"{rejects.unit}s", self.example

@@ -287,7 +287,7 @@ def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[se
 
 
 LOOSEN, NO_ABSTRACT = "loosen the filter that removed the most", "missing abstract"
-EXPORT = "export the papers with their abstracts; --columns abstract=COLUMN names their column in a table"
+EXPORT = "look abstracts up with --complete, or export the papers with them; --columns abstract=COLUMN names their column in a table"
 
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:

@@ -370,7 +370,7 @@ class Dataset(Reader):
 
         def columns(header: Sequence[str]) -> Collection[str]:
             nonlocal reading
-            found = self._columns(file, header)
+            found = self._columns(file, header, undated=rejects is not None and rejects.undated)
             reading = FieldReader(self.format, found)
             needed = dict.fromkeys(chain.from_iterable(found.values()))
             return [one if one in header else one.partition(".")[0] for one in needed if one[0] not in "@="]
@@ -417,14 +417,16 @@ class Dataset(Reader):
                 )
                 return records.json_table(file, found, columns) if ours.table else found
 
-    def _columns(self, file: Path, header: Sequence[str]) -> dict[FieldName, tuple[str, ...]]:
+    def _columns(
+        self, file: Path, header: Sequence[str], *, undated: bool
+    ) -> dict[FieldName, tuple[str, ...]]:
         """Field to columns; raises `CorpusError` if a required column, or one of the user's, is missing."""
         shown = ", ".join(name[:40] if name.isprintable() else repr(name[:40]) for name in header[:30])
         tried = f"its columns: {shown}"
         if absent := [column for column in self._chosen.values() if not is_column(column, header)]:
             raise CorpusError(f"{file}: no column {absent[0]!r}", tried=tried, hint="see --columns")
         columns = self.format.columns(header, self._chosen)
-        if missing := [name for name in NEEDED if name not in columns]:
+        if missing := [name for name in NEEDED if name not in columns and not (undated and name == "year")]:
             unset = (name for name in ("title", "abstract", "authors", "year") if name not in columns)
             hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in unset)}"
             raise CorpusError(f"{file}: no column found for {' or '.join(missing)}", tried=tried, hint=hint)

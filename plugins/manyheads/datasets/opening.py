@@ -257,7 +257,7 @@ class Several(Reader):
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         for reader in self._readers:
             # Each is judged by its own records: good datasets do not hide a broken one.
-            own = Rejects(rejects.log, file=reader.name)
+            own = Rejects(rejects.log, file=reader.name, undated=rejects.undated)
             try:
                 for number, paper in reader.papers(own):
                     rejects.unit, rejects.file = own.unit, own.file

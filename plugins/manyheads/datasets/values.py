@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 from xml.etree.ElementTree import Element
 
+from manyheads.base.papers import ARXIV_NUMBER
 from manyheads.base.text import BRACES, NotTeXError, from_latex, latex_letters
 from manyheads.documents.plain import divisions_of
 from manyheads.documents.sections import core_of
@@ -80,10 +81,14 @@ def abstract(value: object) -> str:
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+", re.ASCII)
 
 
+PREPRINT = re.compile(rf"(?i:arxiv)(?:\.org/(?:abs|pdf|html))?[\s:/]*({ARXIV_NUMBER.pattern})", re.ASCII)
+
+
 def doi_of(text: str) -> str | None:
-    """The DOI in a text, such as a link."""
-    found = DOI.search(text)
-    return found and found[0].rstrip(".,;")
+    """The DOI in a text, such as a link, else that of its arXiv number."""
+    if found := DOI.search(text):
+        return found[0].rstrip(".,;")
+    return f"10.48550/arXiv.{found[1]}" if (found := PREPRINT.search(text)) else None
 
 
 def count_of(value: object) -> int | None:

@@ -14,7 +14,7 @@ from manyheads.documents.document import (
 )
 from manyheads.documents.draft import Division, Draft, speech
 from manyheads.documents.pictures import PictureError, picture, picture_in, render
-from manyheads.documents.quotes import Passage, find_quote, places
+from manyheads.documents.quotes import Passage, find_quote, quote_boxes
 from manyheads.documents.reading import DocumentReader, read_apart, read_document
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "find_quote",
     "picture",
     "picture_in",
-    "places",
+    "quote_boxes",
     "read_apart",
     "read_document",
     "render",

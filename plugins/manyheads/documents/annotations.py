@@ -11,7 +11,7 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.text import printable
 from manyheads.documents.document import Box
 from manyheads.documents.pdfium import opened, page_of
-from manyheads.documents.quotes import places
+from manyheads.documents.quotes import quote_boxes
 from manyheads.documents.words import PageFrame
 
 YELLOW = (255, 233, 120)
@@ -39,7 +39,7 @@ def annotated(path: Path, comments: Iterable[Comment], author: str) -> bytes:
     for comment in comments:
         found = defaultdict[int, list[Box]](list)
         for page, passage in comment.passages:
-            found[page] += places(path, page, passage)
+            found[page] += quote_boxes(path, page, passage)
         marked = {page: boxes for page, boxes in found.items() if boxes}
         for page, boxes in marked.items():
             highlights[page].setdefault(tuple(boxes), []).append(comment.text)

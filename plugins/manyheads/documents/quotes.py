@@ -337,7 +337,7 @@ LEAST = 12
 """Minimum letters of half a passage to locate it."""
 
 
-def places(path: Path, page: int, text: str) -> list[Box]:
+def quote_boxes(path: Path, page: int, text: str) -> list[Box]:
     """The lines of a page that contain a passage, in display coordinates (`render` without a turn); [] if not found.
 
     Args:

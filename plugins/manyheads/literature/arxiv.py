@@ -11,7 +11,16 @@ from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
 from manyheads.literature.matching import salient
-from manyheads.literature.source import HttpService, LackingError, Request, papers_of, read_xml, text_at
+from manyheads.literature.source import (
+    ALL,
+    HttpService,
+    LackingError,
+    Part,
+    Request,
+    papers_of,
+    read_xml,
+    text_at,
+)
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
@@ -36,6 +45,7 @@ class Arxiv(HttpService):
     name: SourceName = "arxiv"
     pace: Pace = PACE
     address: str = ADDRESS
+    gives: ClassVar[frozenset[Part]] = ALL.difference(("citations",))
     lacking: ClassVar[Mapping[str, str]] = {
         "papers": "arXiv supports only one paper per request",
         "references": "arXiv has no references",

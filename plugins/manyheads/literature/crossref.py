@@ -13,7 +13,17 @@ from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import Paper, identify, year_of
 from manyheads.config import SourceName
 from manyheads.literature.matching import Topic, words_of
-from manyheads.literature.source import AGENT, HttpService, Part, Request, T, WithheldError, papers_of, parse
+from manyheads.literature.source import (
+    AGENT,
+    ALL,
+    HttpService,
+    Part,
+    Request,
+    T,
+    WithheldError,
+    papers_of,
+    parse,
+)
 
 ADDRESS = "https://api.crossref.org"
 PUBLIC, POLITE = Pace(1.0, at_once=1), Pace(0.34, at_once=3)
@@ -32,6 +42,7 @@ _FIELDS: dict[Part, str] = {
     "venue": "container-title",
     "citations": "is-referenced-by-count",
     "retracted": "updated-by",
+    "references": "reference",
 }
 
 
@@ -50,6 +61,10 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
         " ".join(filter(None, (one.get("given"), one.get("family")))) or one.get("name")
         for one in work.get("author") or ()
     ]
+    cited = (
+        one.get("DOI") or one.get("article-title") or one.get("unstructured")
+        for one in work.get("reference") or ()
+    )
     return {
         "id": f"crossref:{doi}",
         "source": "crossref",
@@ -65,6 +80,7 @@ def _fields(work: dict[str, Any], parts: Collection[Part]) -> dict[str, Any] | N
         "retracted": any(one["type"] in _RETRACTIONS for one in work["updated-by"] or ())
         if "updated-by" in work
         else None,
+        "references": tuple(filter(None, cited)),
     }
 
 
@@ -100,6 +116,8 @@ class Crossref(HttpService):
 
     name: SourceName = "crossref"
     tells_retractions: ClassVar[bool] = True
+    gives: ClassVar[frozenset[Part]] = frozenset((*ALL, "references"))
+    batch: ClassVar[int] = _BATCH
     pace: Pace = PUBLIC
     address: str = ADDRESS
     mailto: str | None = None

@@ -301,6 +301,21 @@ def near(reference: Reference, paper: Paper) -> bool:
     return bool(reference.authors) and share >= NEAR and shares_author(reference, paper)
 
 
+def resembles(reference: Reference, paper: Paper) -> bool:
+    """Whether a paper may be the entry's by its title, of which either may lack a part, if they have the same number."""
+    mine, theirs = _words((reference.title,)), _words((paper.title,))
+    return same_title(reference.title, paper.title) or len(mine & theirs) >= NEAR * min(
+        len(mine), len(theirs)
+    )
+
+
+def is_work(reference: Reference, paper: Paper) -> bool:
+    """Whether a paper is surely the entry's by its title alone: year and first author agree if known, with a short title both
+    must be."""
+    known = reference.authors and paper.authors and reference.year and paper.year
+    return not any(differences(reference, paper)) and (len(paper.key) >= TELLING or bool(known))
+
+
 class Difference(NamedTuple):
     """A detail in which an entry differs from the source of its paper."""
 

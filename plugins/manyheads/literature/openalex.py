@@ -110,6 +110,7 @@ class OpenAlex(HttpService):
 
     name: SourceName = "openalex"
     tells_retractions: ClassVar[bool] = True
+    batch: ClassVar[int] = MOST
     pace: Pace = PACE
     address: str = ADDRESS
     key_env: str | None = KEY_ENV

@@ -15,8 +15,10 @@ from manyheads.base.papers import Paper, identify, year_of
 from manyheads.config import SourceName
 from manyheads.literature.matching import without_operators
 from manyheads.literature.source import (
+    ALL,
     HttpService,
     LackingError,
+    Part,
     Request,
     T,
     WithheldError,
@@ -61,6 +63,8 @@ class PubMed(HttpService):
 
     name: SourceName = "pubmed"
     tells_retractions: ClassVar[bool] = True
+    gives: ClassVar[frozenset[Part]] = frozenset((*ALL.difference(("citations",)), "references"))
+    batch: ClassVar[int] = _PAGE
     pace: Pace = ALONE
     address: str = ADDRESS
     key_env: str | None = KEY_ENV
@@ -216,7 +220,12 @@ def _fields(record: Element, request: Request) -> dict[str, Any] | None:
         or text_at(one, "CollectiveName")
         for one in article.findall("AuthorList/Author")
     ]
+    cited = (
+        text_at(one, "ArticleIdList/ArticleId[@IdType='doi']") or text_at(one, "Citation")
+        for one in record.findall("PubmedData/ReferenceList//Reference")
+    )
     fields = {
+        "references": tuple(filter(None, cited)),
         "abstract": " ".join(parts),
         "authors": tuple(filter(None, people)),
         "venue": text_at(article, "Journal/Title") or None,

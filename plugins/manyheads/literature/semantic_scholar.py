@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import parse_qsl, quote
 
 from pydantic import BaseModel, model_validator
@@ -14,6 +14,7 @@ from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ANY_TIME, Paper, year_of
 from manyheads.config import SourceName
 from manyheads.literature.source import (
+    ALL,
     HttpService,
     Part,
     Request,
@@ -46,6 +47,7 @@ _FIELDS: dict[Part, str] = {
     "doi": "externalIds",
     "url": "url",
     "open_text": "openAccessPdf",
+    "references": "references.title,references.externalIds",
 }
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
@@ -71,6 +73,10 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     people = [(one["name"], one.get("authorId")) for one in record.get("authors") or () if one.get("name")]
     ids = record.get("externalIds") or {}
     doi, preprint = ids.get("DOI"), f"https://arxiv.org/pdf/{ids['ArXiv']}" if ids.get("ArXiv") else None
+    cited = (
+        ((one.get("externalIds") or {}).get("DOI"), one.get("title"))
+        for one in record.get("references") or ()
+    )
     return {
         "id": paper_id,
         "source": "semantic_scholar",
@@ -87,6 +93,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
         "open_text": ((record["openAccessPdf"] or {}).get("url") or preprint)
         if "openAccessPdf" in record
         else None,
+        "references": tuple(str(doi or name) for doi, name in cited if doi or name),
     }
 
 
@@ -118,6 +125,8 @@ class SemanticScholar(HttpService):
     """
 
     name: SourceName = "semantic_scholar"
+    gives: ClassVar[frozenset[Part]] = frozenset((*ALL, "references"))
+    batch: ClassVar[int] = _BATCH_MOST
     address: str = ADDRESS
 
     @property

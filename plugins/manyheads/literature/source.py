@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 
     import httpx
 
-Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted", "open_text"]
-"""Optional fields of a paper besides id, title and year; few sources know whether it is retracted."""
+Part = Literal[
+    "abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted", "open_text",
+    "references",
+]  # fmt: skip
+"""Optional fields of a paper besides id, title and year; few sources know the last three."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
 """Fields requested by default."""
 Operation = Literal["search", "paper", "papers", "references"]
@@ -86,6 +89,10 @@ class Source:
     lacking: ClassVar[Mapping[str, str]] = {}
     """Unsupported operations with reasons, known before any request."""
     tells_retractions: ClassVar[bool] = False
+    gives: ClassVar[frozenset[Part]] = ALL
+    """What it may know of a paper."""
+    batch: ClassVar[int] = 1
+    """Papers by DOI or arXiv number in one request."""
 
     def deadline(self) -> float:
         """The deadline of a look-up that begins now, in seconds of `time.monotonic`."""

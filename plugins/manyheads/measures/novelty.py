@@ -90,12 +90,10 @@ def surroundings(
 
     def shares(row: int) -> dict[str, tuple[int, int]]:
         own = ~np.isnan(counts[near.rows[row]] + mean_counts[row])
-        some, number = (
-            (sum(each) for each in zip(*(sizes[at] for at in {*which[row]}), strict=True))
-            if sizes
-            else (0, 0)
+        papers = (
+            {"papers": (*map(sum, zip(*(sizes[at] for at in {*which[row]}), strict=True)),)} if sizes else {}
         )
-        return {"neighbours": (int(own.sum()), len(own)), **({"papers": (some, number)} if groups else {})}
+        return {"neighbours": (int(own.sum()), len(own)), **papers}
 
     return [
         Surroundings(

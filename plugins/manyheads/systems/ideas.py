@@ -248,10 +248,9 @@ def _begins_with_a_paper(path: Path) -> bool:
     """Whether JSON Lines are papers as in corpora, not only abstracts with titles."""
     try:
         with opened(path) as file:
-            RawPaper.model_validate_json(file.readline().decode("utf-8-sig"))
+            return RawPaper.model_validate_json(file.readline().decode("utf-8-sig")).year > 0
     except (OSError, ValueError):
         return False
-    return True
 
 
 def _papers(path: Path, named: str, most: int) -> Background:

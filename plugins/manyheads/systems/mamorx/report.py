@@ -13,7 +13,7 @@ from manyheads.base.errors import DocumentError, SubjectError
 from manyheads.base.files import inside, sha256_of
 from manyheads.base.text import count
 from manyheads.core.results import Figure
-from manyheads.documents import Comment, annotated, places
+from manyheads.documents import Comment, annotated, quote_boxes
 from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import Exchanges, PictureQuestion, PictureSpeaker
@@ -301,7 +301,10 @@ class ReviewPage(Page):
         for claim in self.review.claims:
             for source in claim.sources:
                 if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
-                    anchor, lines = _anchor(claim, source), places(path, page, source.found or source.quote)
+                    anchor, lines = (
+                        _anchor(claim, source),
+                        quote_boxes(path, page, source.found or source.quote),
+                    )
                     for place, (left, top, right, bottom) in enumerate(lines):
                         box = left / across, top / down, (right - left) / across, (bottom - top) / down
                         marks.append(Mark(claim.number, anchor, place == 0, *(100 * each for each in box)))

@@ -315,12 +315,6 @@ def _needs_no_cache(embedder: Embedder) -> bool:
     return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(LEXICAL)
 
 
-def _write_bylines(path: Path, spool: Spool) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for paper in chain.from_iterable(map(spool.raw, spool.years)):
-            file.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
-
-
 def _need_free(target: Path) -> None:
     if (target / META).is_file():
         raise CorpusError(

@@ -90,10 +90,11 @@ def surroundings(
 
     def shares(row: int) -> dict[str, tuple[int, int]]:
         own = ~np.isnan(counts[near.rows[row]] + mean_counts[row])
-        papers = (
-            {"papers": (*map(sum, zip(*(sizes[at] for at in {*which[row]}), strict=True)),)} if sizes else {}
-        )
-        return {"neighbours": (int(own.sum()), len(own)), **papers}
+        found = {"neighbours": (int(own.sum()), len(own))}
+        if sizes:
+            some, number = map(sum, zip(*(sizes[at] for at in {*which[row]}), strict=True))
+            found["papers"] = some, number
+        return found
 
     return [
         Surroundings(

@@ -171,27 +171,27 @@ def drawing(size: int) -> bytes:
 
 
 def one_stream() -> bytes:
-    return of_one_page(stream(b" " * 100_000_000))
+    return of_one_page(stream(b" " * 50_000_000))
 
 
 def twice() -> bytes:
-    inner = zlib.compress(b" " * 100_000_000)
+    inner = zlib.compress(b" " * 50_000_000)
     return of_one_page(stream(inner, filters=b"/Filter[/FlateDecode/FlateDecode]"))
 
 
 def as_letters() -> bytes:
-    data = base64.a85encode(zlib.compress(b" " * 100_000_000)) + b"~>"
+    data = base64.a85encode(zlib.compress(b" " * 50_000_000)) + b"~>"
     words = b"/Filter[/ASCII85Decode/FlateDecode]"
     return of_one_page(b"<<%s/Length %d>>\nstream\n%s\nendstream" % (words, len(data), data))
 
 
 def font() -> bytes:
-    data = of_one_page(stream(text()), stream(b" " * 100_000_000))
+    data = of_one_page(stream(text()), stream(b" " * 50_000_000))
     return data.replace(FONT, FONT[:-2] + b"/ToUnicode 6 0 R>>")
 
 
 def picture_in_picture() -> bytes:
-    inner = zlib.compress(b"\0" * 100_000_000)
+    inner = zlib.compress(b"\0" * 50_000_000)
     words = b"/Type/XObject/Subtype/Image/Width 99/Height 99/ColorSpace/DeviceGray/BitsPerComponent 8"
     return of_one_page(stream(text() + b"/I Do"), stream(inner, words, b"/Filter[/FlateDecode/FlateDecode]"))
 
@@ -232,12 +232,12 @@ def pages_over_one_stream() -> bytes:
 
 
 def many_streams() -> bytes:
-    return of_one_page(stream(text()), *(stream(b" " * 30_000_000) for _ in range(10)))
+    return of_one_page(stream(text()), *[stream(b" " * 30_000_000)] * 9)
 
 
 def objects() -> bytes:
-    head = b"".join(b"%d 0 " % number for number in range(600_000))
-    packed = stream(head, b"/Type/ObjStm/N 600000/First %d" % len(head))
+    head = b"".join(b"%d 0 " % number for number in range(510_000))
+    packed = stream(head, b"/Type/ObjStm/N 510000/First %d" % len(head))
     return of_one_page(stream(text()), packed)
 
 

@@ -21,9 +21,8 @@ from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.models.abilities import Abilities, keep
-from manyheads.suites.cells import cells_of
+from manyheads.suites.cells import CellRow, cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
-from manyheads.suites.measuring import CellRow
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.corpora import built as built_corpus

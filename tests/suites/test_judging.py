@@ -15,7 +15,7 @@ import pytest
 from manyheads.base.errors import JournalError
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import CellRow
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM

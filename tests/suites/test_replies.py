@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from manyheads.cli import app
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import reply_counts
 from support.command import manyheads_command, served_by
 from support.faults import Fault

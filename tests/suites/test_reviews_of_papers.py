@@ -14,8 +14,8 @@ from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
 from manyheads.judges.planted_error.result import PlantedDocument as Document
 from manyheads.measures.agreement import Calibration
+from manyheads.suites.cells import CellRow
 from manyheads.suites.evaluate import calibrations
-from manyheads.suites.measuring import CellRow
 from manyheads.suites.spec import read_suite
 from suites.test_evaluate import run
 from support.llm import LLM

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.engine.journal import read_turns
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import CellRow
 from support.command import finish, manyheads_command, served_by, start
 from support.llm import LLM
 from support.records import read_lines

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.resources import Resources, shipped
-from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import Cell, CellRow, cells_of
 from manyheads.suites.replies import reply_counts
 from manyheads.suites.spec import Suite, read_suite, suite_names
 from manyheads.team.system import system_of

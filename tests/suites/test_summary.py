@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from manyheads.measures.scores import as_lines
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import CellRow
 from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
     Results,

@@ -170,7 +170,7 @@ async def test_references_with_numbers_cost_one_request(look_up: LookUp, scholar
 async def test_a_source_that_wants_seconds_between_requests_is_asked_last(
     look_up: LookUp, scholar: Scholar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(3.0))
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(1.0))
     people = [{"author": {"display_name": name}} for name in ("Ada Berg", "Bo Lee")]
     held = [
         work(

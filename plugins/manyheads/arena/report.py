@@ -16,8 +16,7 @@ from manyheads.arena.store import Arena
 from manyheads.base.errors import RatingError
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
-from manyheads.base.text import csv_text, plain
-from manyheads.core.texts import count
+from manyheads.base.text import count, csv_text, plain
 from manyheads.measures.standings import (
     ADDED,
     MakerRating,

@@ -14,8 +14,7 @@ from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
-from manyheads.base.text import csv_text
-from manyheads.core.texts import count
+from manyheads.base.text import count, csv_text
 from manyheads.measures.ranking import IdeaSet, Rankings
 from manyheads.measures.ratings import RatingTable, identity_of
 from manyheads.measures.tables import TableRow, read_table, refuse

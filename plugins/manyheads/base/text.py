@@ -238,3 +238,8 @@ def _decoder() -> "LatexNodes2Text":
     from pylatexenc.latex2text import LatexNodes2Text
 
     return LatexNodes2Text(keep_braced_groups=True, math_mode="verbatim")
+
+
+def count(things: int, word: str) -> str:
+    """`1 vote`, `20 votes`."""
+    return f"{things:,} {word}{'' if things == 1 else 's'}"

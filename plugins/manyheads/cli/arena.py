@@ -13,12 +13,11 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
-from manyheads.base.text import plain
+from manyheads.base.text import count, plain
 from manyheads.cli import completion
 from manyheads.cli.options import Changes, Json, Options, Spending, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.cli.run import only_estimated
-from manyheads.core.texts import count
 
 if TYPE_CHECKING:
     from rich.table import Table

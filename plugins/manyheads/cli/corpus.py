@@ -278,7 +278,7 @@ def _show(meta: "Meta", folder: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.core.texts import count
+    from manyheads.base.text import count
     from manyheads.corpus.meta import REJECTS
     from manyheads.corpus.records import LOGGED
 

@@ -169,7 +169,7 @@ def plant(options: PlantOptions) -> None:
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
     """
-    from manyheads.core.texts import count
+    from manyheads.base.text import count
     from manyheads.judges.planted_error.planted import KINDS
     from manyheads.judges.planted_error.result import CASES, KEY, plant_all
 

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.base.errors import UserError
-from manyheads.base.text import plain
+from manyheads.base.text import count, plain
 from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
 from manyheads.core.events import (
@@ -36,7 +36,6 @@ from manyheads.core.events import (
     Words,
     words,
 )
-from manyheads.core.texts import count
 from manyheads.engine.tracing import RunStatus
 
 if TYPE_CHECKING:

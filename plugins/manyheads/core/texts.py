@@ -11,7 +11,9 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import expanded, read_text
+from manyheads.base.papers import web_address
 from manyheads.base.resources import parse_json
+from manyheads.base.text import count
 from manyheads.core.results import Part, read_result
 
 LARGEST = 4_000_000
@@ -22,9 +24,13 @@ LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
 
-def count(things: int, word: str) -> str:
-    """`1 vote`, `20 votes`."""
-    return f"{things:,} {word}{'' if things == 1 else 's'}"
+def _path_in_full(name: str | None) -> str | None:
+    path = expanded(name or "")
+    return name if not name or (web_address(name) and not path.exists()) else str(path.resolve())
+
+
+PathInFull = Annotated[str | None, AfterValidator(_path_in_full)]
+"""A path, kept in full wherever the run is resumed; or a paper's address."""
 
 
 @dataclass(frozen=True)

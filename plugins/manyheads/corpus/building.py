@@ -280,8 +280,7 @@ def build_corpus(
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
-        lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
-        (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
+        _write_scientists(partial / SCIENTISTS, profiles)
         _write_json(partial / NAMES, names)
         _write_bylines(partial / BYLINES, spool)
         meta = Meta(
@@ -303,6 +302,11 @@ def build_corpus(
     return Ecosystem.open(target, embedder)
 
 
+def _write_scientists(path: Path, profiles: Profiles) -> None:
+    lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
+    path.write_text(f"[{lines}]\n", encoding="utf-8")
+
+
 def _write_bylines(path: Path, spool: Spool) -> None:
     """The papers as published, with their authors' names, for exports."""
     with path.open("w", encoding="utf-8") as bylines:
@@ -311,9 +315,8 @@ def _write_bylines(path: Path, spool: Spool) -> None:
 
 
 def _needs_no_cache(embedder: Embedder) -> bool:
-    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(
-        LEXICAL
-    )  # hashing of words is faster
+    """Hashing of words is faster than a cache."""
+    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(LEXICAL)
 
 
 def _need_free(target: Path) -> None:

@@ -13,7 +13,7 @@ from weakref import ref
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import FileLock, LockedError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.ecosystem import Collection as Bank
 from manyheads.corpus.graph import GRAPH, LEXICAL, Extraction, Graph, Network

@@ -8,11 +8,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.documents.headings import Kind
-
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the upper left corner of the page in reading direction."""
 Turn = Literal[0, 90, 180, 270]
+Kind = Literal[
+    "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
+]
+"""Subjects of sections, in the usual order."""
 CORE: frozenset[Kind] = frozenset(("introduction", "method"))
 """The sections whose citations count as core references (SciPIP, arXiv 2410.23166, §3)."""
 

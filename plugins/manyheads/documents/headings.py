@@ -2,14 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from manyheads.base.resources import parse_yaml
+from manyheads.documents.document import Kind
 
-Kind = Literal[
-    "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
-]
-"""Subjects of sections, in the usual order."""
 _WORDS = parse_yaml(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 

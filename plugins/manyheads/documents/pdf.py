@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.base.errors import DocumentError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.documents.bibliography import entries, reference
 from manyheads.documents.document import (
     Box,

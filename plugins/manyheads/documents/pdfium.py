@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from manyheads.base import files
 from manyheads.base.errors import DocumentError, need_extra
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.documents.document import Box
 
 STREAM = 40_000_000

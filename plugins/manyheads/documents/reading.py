@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from manyheads.base.errors import ConfigError, DocumentError
 from manyheads.base.files import opened
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard
 from manyheads.documents.grobid import ask_grobid

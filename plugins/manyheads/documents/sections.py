@@ -9,8 +9,8 @@ from itertools import chain, groupby, takewhile
 from typing import NamedTuple
 
 from manyheads.base.papers import fold
-from manyheads.documents.document import CORE, SIGN
-from manyheads.documents.headings import ABSTRACT, ASIDE, CONTENTS, PLAIN, REFERENCES, Kind, kind_of
+from manyheads.documents.document import CORE, SIGN, Kind
+from manyheads.documents.headings import ABSTRACT, ASIDE, CONTENTS, PLAIN, REFERENCES, kind_of
 from manyheads.documents.layout import CAPTION, ENDS, TextLine, joined, spacing, wordy
 
 NUMBERED = re.compile(

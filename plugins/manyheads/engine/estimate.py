@@ -26,11 +26,11 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources
+from manyheads.base.text import count
 from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally, Turn, money, recall_nothing
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import currency_of, price_note
-from manyheads.core.texts import count
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.inputs import with_papers
 from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of

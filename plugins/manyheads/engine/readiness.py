@@ -12,6 +12,7 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.base.papers import Literature
 from manyheads.base.resources import Resources
+from manyheads.base.text import count
 from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.environment import host_entry
 from manyheads.core import money
@@ -25,7 +26,6 @@ from manyheads.literature.library import Library
 from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, server_address
-from manyheads.report.record import count
 from manyheads.team.steering import NEEDS
 from manyheads.team.system import Needs, system_of
 from manyheads.team.team import need_members

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, ReplyError
+from manyheads.base.text import count
 from manyheads.config import RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
@@ -41,7 +42,7 @@ from manyheads.judges.shared import (
 from manyheads.measures.ranking import orders_of
 from manyheads.measures.statistics import group_means
 from manyheads.report.page import View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.systems.ranking.judging import Bench, need_all, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System

@@ -11,6 +11,7 @@ from pydantic import Field
 from manyheads.asking.replies import numbered
 from manyheads.base.errors import BudgetError, ConfigError, ModelError
 from manyheads.base.papers import Hit
+from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import together
 from manyheads.corpus.database import BACKGROUND, IDEAS
@@ -41,7 +42,7 @@ from manyheads.judges.shared import (
     view,
 )
 from manyheads.report.page import View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry
 from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.team.run import Run

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from manyheads.base.errors import BudgetError, LiteratureError, ModelError
 from manyheads.base.papers import Hit, Paper
+from manyheads.base.text import count
 from manyheads.core import together
 from manyheads.core.events import Retrieved
 from manyheads.judges.replies import NoveltyRound
@@ -31,7 +32,7 @@ from manyheads.judges.shared import (
 )
 from manyheads.literature.matching import words_of
 from manyheads.report.page import View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry
 from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.team.run import Run

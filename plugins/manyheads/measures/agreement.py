@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import RatingError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.measures.ratings import RatingTable, ScoredTexts, TextScore, pair
 from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 

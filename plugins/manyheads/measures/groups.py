@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import RatingError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.measures.ratings import RatingTable
 from manyheads.measures.statistics import FEW, LEVEL
 

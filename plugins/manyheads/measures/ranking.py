@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from manyheads.base.errors import MeasureError, RatingError
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
 from manyheads.measures.tables import LISTED, TableRow, read_table, refuse
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError
 from manyheads.base.resources import parse_json
-from manyheads.core.texts import count
+from manyheads.base.text import count
 
 DELIMITERS = (",", ";", "\t")
 """Delimiters of CSV files, by the country that a spreadsheet is set to."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from manyheads.base.errors import RatingError
-from manyheads.base.text import csv_text, shortened
-from manyheads.core.texts import count
+from manyheads.base.text import count, csv_text, shortened
 from manyheads.measures.tables import TableRow, read_table
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]

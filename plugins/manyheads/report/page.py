@@ -17,11 +17,12 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from manyheads.asking.replies import Abstract, Ratings, label
 from manyheads.base.errors import JournalError
 from manyheads.base.files import replace_text
+from manyheads.base.text import count
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.lookup import LEDGER, SearchLedger
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (

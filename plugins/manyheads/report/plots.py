@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from manyheads.base.errors import JournalError, RatingError, UserError, install_command
 from manyheads.base.files import make_folder, writable
-from manyheads.core.texts import count
+from manyheads.base.text import count
 from manyheads.measures.agreement import RatingSummary
 
 Kind = Literal["heatmap", "lines", "bars"]

@@ -16,7 +16,6 @@ from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
-from manyheads.core.texts import count as count
 from manyheads.models.offline import OFFLINE
 
 E = TypeVar("E", bound=Event)

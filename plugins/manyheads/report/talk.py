@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
+from manyheads.base.text import count
 from manyheads.config import PERSON
 from manyheads.core import ToolCall
 from manyheads.core.events import Invited, Judged, Retrieved, Said
 from manyheads.core.results import ScoredIdea
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 
 LONGEST = 3000
 """Maximum words of a text to compare word by word, which takes quadratic time."""

@@ -9,6 +9,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic import BaseModel, ConfigDict
+
 from manyheads.base.errors import ConfigError, UserError
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
@@ -322,3 +324,32 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
                 tried=error.tried,
                 hint="add or remove keys in suite.yaml, its cases, or with --set KEY=VALUE",
             ) from error
+
+
+class CellRow(BaseModel):
+    """The results of one cell, as in `results.jsonl`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cell: str
+    condition: dict[str, Any]
+    case: str
+    seed: int
+    error: str | None = None
+    """Why the cell has no result."""
+    values: dict[str, float] = {}
+    """The measures; means if the cell has several runs with a value each."""
+    each: dict[str, tuple[float, ...]] = {}
+    """The values of single runs by measure; empty for a cell of one run."""
+    shares: tuple[str, ...] = ()
+    """Yes-or-no measures, 1 or 0 for each run: their means are shares."""
+    unknown: tuple[str, ...] = ()
+    """Measures that are null in the result, such as a cost without prices; this is no failure."""
+    missing: dict[str, str] = {}
+    """Missing measures, each with the reason."""
+    partial: dict[str, str] = {}
+    """Measures over a part of their runs, or of the citation counts, such as `4 of 5 runs`; they are in `values`."""
+    by_language_model: bool | None = None
+    """Whether a language model wrote in it; false for the offline model alone, null for a cell without a result."""
+    warnings: tuple[str, ...] = ()
+    """Warnings of its run, such as a source that could not be searched; its values count."""

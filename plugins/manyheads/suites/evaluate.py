@@ -40,8 +40,8 @@ from manyheads.engine.jobs import Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
-from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in, need_all
-from manyheads.suites.measuring import CellRow, Coverage, open_corpora, replies_of, rows_of
+from manyheads.suites.cells import CELLS, RUN, Cell, CellRow, jobs_of, judged_in, need_all
+from manyheads.suites.measuring import Coverage, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
 from manyheads.suites.report import Results, draw_suite, summary_table
 from manyheads.suites.spec import REPLIES, Condition, Suite, label_of, leaves, mapped, root

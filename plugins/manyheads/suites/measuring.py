@@ -8,8 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict
-
 from manyheads.base.errors import ConfigError, SubjectError, did_you_mean
 from manyheads.core.results import result_data
 from manyheads.core.texts import Subject, read_subject
@@ -17,7 +15,7 @@ from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.measures.statistics import enough
-from manyheads.suites.cells import RUN, Cell
+from manyheads.suites.cells import RUN, Cell, CellRow
 from manyheads.suites.replies import ReplyCount, reply_counts
 from manyheads.suites.spec import REPLIES, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
 
@@ -55,35 +53,6 @@ Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
 Novelty: TypeAlias = dict[Path, dict[str, Value]]
 """By the run's folder and the measure."""
-
-
-class CellRow(BaseModel):
-    """The results of one cell, as in `results.jsonl`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cell: str
-    condition: dict[str, Any]
-    case: str
-    seed: int
-    error: str | None = None
-    """Why the cell has no result."""
-    values: dict[str, float] = {}
-    """The measures; means if the cell has several runs with a value each."""
-    each: dict[str, tuple[float, ...]] = {}
-    """The values of single runs by measure; empty for a cell of one run."""
-    shares: tuple[str, ...] = ()
-    """Yes-or-no measures, 1 or 0 for each run: their means are shares."""
-    unknown: tuple[str, ...] = ()
-    """Measures that are null in the result, such as a cost without prices; this is no failure."""
-    missing: dict[str, str] = {}
-    """Missing measures, each with the reason."""
-    partial: dict[str, str] = {}
-    """Measures over a part of their runs, or of the citation counts, such as `4 of 5 runs`; they are in `values`."""
-    by_language_model: bool | None = None
-    """Whether a language model wrote in it; false for the offline model alone, null for a cell without a result."""
-    warnings: tuple[str, ...] = ()
-    """Warnings of its run, such as a source that could not be searched; its values count."""
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.base.text import csv_text
+from manyheads.base.text import count, csv_text
 from manyheads.measures import BY_FIELD
 from manyheads.measures.statistics import (
     Ends,
@@ -24,8 +24,7 @@ from manyheads.measures.statistics import (
     student_interval,
 )
 from manyheads.report.plots import LABELS, Panel, PlotPoint, can_draw, draw
-from manyheads.report.record import count
-from manyheads.suites.measuring import CellRow
+from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
 from manyheads.systems import systems

@@ -11,13 +11,13 @@ from pydantic import AfterValidator
 
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
-from manyheads.base.files import expanded, opened
+from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG
-from manyheads.base.papers import web_address
+from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
-from manyheads.core.texts import Given, Subject, count, path_of, read_subject, text_of
+from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.documents import read_apart
 from manyheads.documents.folders import PAPERS, main_tex
@@ -37,11 +37,6 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
 Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
 
 
-def _path_in_full(name: str | None) -> str | None:
-    path = expanded(name or "")
-    return name if not name or (web_address(name) and not path.exists()) else str(path.resolve())
-
-
 def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
     """The text at a path, as `read_subject`; of a paper its title, abstract and sections, or of an idea its abstract alone.
 
@@ -58,8 +53,6 @@ def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
     return Subject(source_of(path), document.title, whole)
 
 
-PathInFull = Annotated[str | None, AfterValidator(_path_in_full)]
-"""A path, kept in full wherever the run is resumed; or a paper's address."""
 NAMED = 5  # entries without an abstract in a warning
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"

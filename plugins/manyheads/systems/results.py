@@ -12,6 +12,7 @@ from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, SubjectError, UserError
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import CONFIG, writing
+from manyheads.base.text import count
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,
@@ -26,7 +27,7 @@ from manyheads.core.results import (
 )
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
-from manyheads.report.record import count, section
+from manyheads.report.record import section
 from manyheads.report.top import RelatedRun, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System

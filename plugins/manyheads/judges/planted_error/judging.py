@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.papers import fold
+from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import result_data
-from manyheads.core.texts import read_subject
+from manyheads.core.texts import PathInFull, read_subject
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, sentences
 from manyheads.judges.planted_error.result import (
     KEY,
@@ -34,8 +35,7 @@ from manyheads.judges.planted_error.result import (
 from manyheads.judges.replies import FaultFound
 from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
 from manyheads.measures.statistics import group_means
-from manyheads.report.record import count
-from manyheads.systems.ideas import PathInFull, Several
+from manyheads.systems.ideas import Several
 from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run

@@ -11,12 +11,13 @@ from pydantic import Field, ValidationError
 from manyheads.base.errors import ConfigError, DocumentError, describe
 from manyheads.base.files import make_folder, read_text, replace_text
 from manyheads.base.folders import writing
+from manyheads.base.text import count
 from manyheads.core.results import Figure, Part
 from manyheads.documents import Document, read_document
 from manyheads.judges.planted_error.planted import KINDS, TITLES, Fault, Kind, PlantedPaper, as_json, plant
 from manyheads.judges.shared import FigureTable, Fold, figure_words, view
 from manyheads.report.page import View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 
 KEY, CASES, DOCUMENTS = "key.json", "cases.jsonl", "documents"
 LARGEST = 50_000_000

@@ -6,11 +6,12 @@ from typing import Literal, NamedTuple
 from pydantic import Field, field_validator
 
 from manyheads.base.errors import ConfigError
+from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section
 from manyheads.core.results import Figure, Part
 from manyheads.corpus.retrieval import How
 from manyheads.report.page import Page, View
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.team.run import Run
 
 THREE_WAYS: tuple[How, ...] = ("semantic", "entity", "cocitation")

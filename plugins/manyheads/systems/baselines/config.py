@@ -8,9 +8,9 @@ from pydantic import Field, field_validator, model_validator
 
 from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.files import expanded
+from manyheads.base.text import count
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
-from manyheads.report.record import count
 from manyheads.systems import results
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
 from manyheads.systems.virsci.result import TeamResult

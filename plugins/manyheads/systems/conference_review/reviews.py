@@ -14,15 +14,15 @@ from pydantic import Field
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
+from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import together
 from manyheads.core.results import Figure, Part
-from manyheads.core.texts import Subject
+from manyheads.core.texts import PathInFull, Subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
-from manyheads.report.record import count
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
-from manyheads.systems.ideas import PathInFull, read_paper_or_text
+from manyheads.systems.ideas import read_paper_or_text
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Reviews, System
 

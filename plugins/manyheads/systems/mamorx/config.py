@@ -8,7 +8,7 @@ from pydantic import Field
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
-from manyheads.systems.ideas import PathInFull
+from manyheads.core.texts import PathInFull
 from manyheads.systems.mamorx import replies
 from manyheads.systems.mamorx.replies import SectionChoice, WrittenReview
 from manyheads.team.tools import LOOK_UPS

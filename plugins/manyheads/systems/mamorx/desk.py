@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from manyheads.asking.replies import ReplyModel
+from manyheads.base.text import count
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
-from manyheads.core.texts import count
 from manyheads.documents import Figure
 from manyheads.models.governor import ToolsRefusedError
 from manyheads.models.requests import size_of

@@ -9,8 +9,9 @@ from typing import TypeAlias, TypeVar
 
 from manyheads.base.files import sha256_of
 from manyheads.base.papers import fold
+from manyheads.base.text import count
 from manyheads.config import RunConfig
-from manyheads.core.texts import LINE, count, read_subject
+from manyheads.core.texts import LINE, read_subject
 from manyheads.corpus.phrases import stems
 from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart

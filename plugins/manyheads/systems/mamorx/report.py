@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 from manyheads.base.errors import DocumentError, SubjectError
 from manyheads.base.files import inside, sha256_of
+from manyheads.base.text import count
 from manyheads.core.results import Figure
 from manyheads.documents import Comment, annotated, quote_boxes
 from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import Exchanges, PictureQuestion, PictureSpeaker
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.systems.mamorx.result import (
     Anchor,
     Claim,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from manyheads.base.errors import ModelError
 from manyheads.base.papers import fold
+from manyheads.base.text import count
 from manyheads.core.events import Judged
-from manyheads.core.texts import count
 from manyheads.documents import Document, Passage, find_quote
 from manyheads.systems.mamorx.desk import VERIFICATION, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name

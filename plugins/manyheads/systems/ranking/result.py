@@ -21,7 +21,7 @@ from manyheads.report.record import Record
 from manyheads.systems.ideas import Contest, Entry, Several
 from manyheads.systems.ranking.replies import Ranking
 from manyheads.systems.rebuttal.replies import Condensed
-from manyheads.systems.rebuttal.result import traits_of, unknown
+from manyheads.systems.traits import traits_of, unknown
 from manyheads.team.run import Run
 
 

@@ -11,17 +11,19 @@ from manyheads.asking.forms import proposal_text
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
+from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.core.texts import FileOrText, Subject, Trait, file_or_text
 from manyheads.report.page import Page, View
 from manyheads.report.pictures import IdeaRow, IdeasPicture
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.replies import Answer, FirstIdea, Proposal, TraitVerdict
+from manyheads.systems.traits import traits_of, unknown
 from manyheads.team.run import Run
 
 
@@ -119,31 +121,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     settings: RebuttalConfig = config.settings
     if not traits_of(settings.indicator, settings.traits, roles):
         yield unknown(config.system, settings.indicator, roles)
-
-
-INDICATORS, ENDING = "partials/indicators/", ".md.j2"
-
-
-def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:
-    """The traits of the config, or else of the indicator's partial, as a Markdown list; empty if there are none."""
-    if traits:
-        return "\n".join(f"- {' '.join(trait.split())}" for trait in traits)
-    name = f"{INDICATORS}{indicator}{ENDING}"
-    return roles.prompts.render(name, {}).strip() if roles.resources.find("prompts", name) else ""
-
-
-def unknown(section: str, indicator: str, roles: Roles) -> str:
-    """The problem of an indicator without traits and its remedy, in a line."""
-    files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING, INDICATORS))
-    names = (name.removesuffix(ENDING) for name in files if "/" not in name)
-    others = ", ".join(sorted(name for name in names if traits_of(name, (), roles))) or "none"
-    name = f"{INDICATORS}{indicator}{ENDING}"
-    empty = roles.resources.find("prompts", name)
-    own = f"fill {empty}" if empty else f"write prompts/{name} in a folder of your own (--path)"
-    return (
-        f"{section}.indicator {indicator!r} has no traits; known indicators: {others}; give "
-        f"it traits: --set '{section}.traits=[…, …]', or {own}"
-    )
 
 
 class Version(Idea):

@@ -26,6 +26,7 @@ from manyheads.systems.rebuttal.result import (
     RevisionRound,
     Version,
 )
+from manyheads.systems.traits import traits_of
 from manyheads.team.run import Question
 from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import Number, Revisions, System
@@ -122,7 +123,7 @@ class RebuttalPanel:
             ConfigError: the indicator has no traits.
         """
         config, background, found = run.settings, run.material, run.result
-        traits = result.traits_of(config.indicator, config.traits, run.roles)
+        traits = traits_of(config.indicator, config.traits, run.roles)
         if not traits:
             problem = f"{run.config.system}: needs traits of its quality indicator"
             raise ConfigError(problem, hint="manyheads check CONFIG")

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from manyheads.base.text import count
 from manyheads.core.results import Evidence
 from manyheads.report.page import Page, View
 from manyheads.report.pictures import IdeaRow, IdeasPicture
-from manyheads.report.record import Record, count
+from manyheads.report.record import Record
 from manyheads.systems import results
 from manyheads.systems.scipip.result import Candidate, FinalIdea, PaperCluster, ScipipResult, Twin
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from manyheads.base.text import count
 from manyheads.core.events import Invited, Judged
 from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
 from manyheads.report.page import SECTIONS, Page, View, monogram
 from manyheads.report.pictures import IdeaRow, IdeasPicture, Pair, PicturePerson, Standing, TeamPicture
-from manyheads.report.record import Record, count, section
+from manyheads.report.record import Record, section
 from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
 from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult

@@ -165,7 +165,7 @@ class _Blocks:
             return
         if _hides(node):
             if text := _inline(node):
-                why = next((WHYS[one] for one in WHYS if node.has(one)), "invisible")
+                why: Why = next((WHYS[one] for one in WHYS if node.has(one)), "invisible")
                 self.hidden.append(Hidden(text=text, page=0, why=why))
             return
         if tag in APART:

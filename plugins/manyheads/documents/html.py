@@ -165,7 +165,8 @@ class _Blocks:
             return
         if _hides(node):
             if text := _inline(node):
-                why: Why = next((WHYS[one] for one in WHYS if node.has(one)), "invisible")
+                whys = [why for name, why in WHYS.items() if node.has(name)]
+                why = whys[0] if whys else "invisible"
                 self.hidden.append(Hidden(text=text, page=0, why=why))
             return
         if tag in APART:

@@ -38,8 +38,6 @@ UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
     r"|text-indent:-\d{3,}|left:-\d{3,}|clip:rect\(0"
 )
-WHYS: Mapping[str, Why] = {"deletion": "deleted", "comment-start": "comment"}
-"""Classes of what Pandoc keeps of an editor's changes."""
 METAS: Mapping[str, Literal["title", "authors", "abstract"]] = {
     "title": "title", "author": "authors", "abstract": "abstract",
 }  # fmt: skip
@@ -165,7 +163,8 @@ class _Blocks:
             return
         if _hides(node):
             if text := _inline(node):
-                why: Why = next((WHYS[one] for one in WHYS if node.has(one)), "invisible")
+                deleted, said = node.has("deletion"), node.has("comment-start")  # by Pandoc
+                why: Why = "deleted" if deleted else "comment" if said else "invisible"
                 self.hidden.append(Hidden(text=text, page=0, why=why))
             return
         if tag in APART:

@@ -103,7 +103,7 @@ def mean_of(
 
 
 def enough(known: int, number: int) -> bool:
-    """Whether a mean may be over the known ones of so many values."""
+    """Whether enough of the values are known for a mean of them."""
     return known > 0 and number - known <= UNKNOWN * number
 
 

@@ -218,11 +218,11 @@ class Session:
     def _leave_nothing(
         self, ledgers: Sequence[Budget], kind: object, error: BaseException | None, trace: object
     ) -> None:
-        """A run that did not begin, or whose model could not be asked at all, and to which no person has replied, leaves no
-        folder."""
+        """A run whose paper could not be fetched, or whose model could not be asked at all, and to which no person has replied,
+        leaves no folder."""
         paid = any(each.spent.tokens for each in ledgers)
         unasked = isinstance(error, ModelError) and not paid and not replies_told(self.folder)
-        if unasked or (error and not (self.folder / JOURNAL).exists()):
+        if unasked or (error and papers_elsewhere(self.config) and not (self.folder / JOURNAL).exists()):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _prepare(self) -> list[str]:

@@ -349,7 +349,7 @@ def bundle(options: BundleOptions) -> None:
     from manyheads.systems.bundle import write_bundle
 
     folder = options.folder
-    out = options.out or folder.with_name(f"{folder.resolve().name}-site")
+    out = options.out or folder.parent / f"{folder.resolve().name}-site"
     runs = write_bundle(folder, out, names=options.names, replace=options.replace)
     states = Counter(run.state or "without a run" for run in runs)
     say(f"{len(runs)} listed: {', '.join(f'{number} {state}' for state, number in states.items())}")

@@ -23,7 +23,7 @@ from manyheads.base.http import Pace
 from manyheads.config import environment
 from manyheads.corpus import corpora
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.literature import semantic_scholar
+from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.models import abilities
 from support.costs import Costs
 from support.llm import LLM
@@ -149,7 +149,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two requests of this process to Semantic Scholar."""
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setattr(SemanticScholar, "paces", (Pace(0.0), Pace(0.0)))
 
 
 class Unsynced(sqlite3.Connection):

@@ -10,9 +10,9 @@ from pathlib import Path
 from bench.figures import Figure, Size, Watch
 from bench.memory import peak
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.embedding import CachedEmbedder, load_embedder
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.vectors import CachedEmbedder, Embedder
+from manyheads.corpus.vectors import Embedder
 
 READ = """\
 import sys

@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.figures import Figure, Size, Watch
 from manyheads.base.resources import data_file
-from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.vectors import INT8, CachedEmbedder, Embedder
+from manyheads.corpus.embedding import CachedEmbedder, load_embedder
+from manyheads.corpus.vectors import INT8, Embedder
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from bench.figures import Figure, Size, fastest
 from manyheads.base.papers import Paper
 from manyheads.base.resources import data_file
-from manyheads.corpus.digest import SAMPLE, PaperTexts, extract
+from manyheads.corpus.database import SAMPLE
+from manyheads.corpus.digest import PaperTexts, extract
 from manyheads.corpus.phrases import KeyPhrases
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from bench.figures import Figure, Size, Spent, Watch, typical
 from manyheads.base.papers import Paper
 from manyheads.corpus.ecosystem import KnowledgeBank
-from manyheads.corpus.vectors import Filter, unit_rows
+from manyheads.corpus.stores import Filter
+from manyheads.corpus.vectors import unit_rows
 from support.embedding import PrecomputedEmbedder
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bench.server import model_server
 from manyheads.base.http import Pace
 from manyheads.config import RunConfig
 from manyheads.core.events import Said
-from manyheads.literature import semantic_scholar
+from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.systems.loading import validate
 from support.fill import WORDS
 from support.pdfs import AUTHORS, TITLE, Plot, body, figure, heading, typeset
@@ -43,7 +43,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
         model_server(size.delay, ANSWERS) as base_url,
         Scholar(papers=papers) as scholar,
         tempfile.TemporaryDirectory() as folder,
-        patch.object(semantic_scholar, "SHARED_POOL", Pace(0.0)),
+        patch.object(SemanticScholar, "paces", (Pace(0.0), Pace(0.0))),
         patch.dict(os.environ, {"MANYHEADS_CACHE": f"{folder}/cache"}),
     ):
         base = Path(folder)

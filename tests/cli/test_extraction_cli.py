@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.files import FileLock
-from manyheads.corpus.digest import LOCK, open_database
+from manyheads.corpus.database import LOCK
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import GRAPH, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
-from support.corpora import built
+from support.corpora import built, vector_sources
 from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
@@ -121,7 +121,7 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
     assert f"the vectors of {COUNT} records were missing and have been recomputed" in again.out
     assert (records(corpus), llm.calls) == (made, calls)
     with Ecosystem.open(corpus) as ecosystem:
-        assert LiteratureDatabase.of(ecosystem).about().vectors == {"texts": COUNT}
+        assert vector_sources(LiteratureDatabase.of(ecosystem)) == {"texts": COUNT}
     assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
 
 
@@ -224,16 +224,16 @@ def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> 
 def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: LLM) -> None:
     lines: list[str] = []
     with Ecosystem.open(corpus) as ecosystem:
-        database = open_database(ecosystem, lines.append)
-        assert database.missing() == []
-        assert [len(lines), open_database(ecosystem, lines.append)] == [1, database]
+        database = LiteratureDatabase.ready(ecosystem, lines.append)
+        assert database.graph.missing() == []
+        assert [len(lines), LiteratureDatabase.ready(ecosystem, lines.append)] == [1, database]
     [line] = lines
     assert f"{COUNT} papers have no records yet" in line
     with Ecosystem.open(corpus) as ecosystem:
-        open_database(ecosystem, lines.append)
+        LiteratureDatabase.ready(ecosystem, lines.append)
     assert len(lines) == 1
     assert extract(corpus, *served_by(llm)).code == 0
     with Ecosystem.open(corpus) as ecosystem:
-        open_database(ecosystem, lines.append)
+        LiteratureDatabase.ready(ecosystem, lines.append)
     assert len(lines) == 1
     assert {one.made_by for one in records(corpus).values()} == {"openai/test"}

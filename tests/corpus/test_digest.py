@@ -4,8 +4,8 @@ import pytest
 
 from manyheads.base.papers import Paper
 from manyheads.corpus.digest import RECIPE, PaperTexts, digest, extract, sentences
-from manyheads.corpus.graph import MOST_ENTITIES, Extraction, Text
-from manyheads.corpus.phrases import KeyPhrases
+from manyheads.corpus.graph import Extraction, Text
+from manyheads.corpus.phrases import MOST_ENTITIES, KeyPhrases
 
 ABSTRACT = (
     "Robots grasp rigid objects well. However, fragile objects remain hard to grasp, e.g. Ripe berries. "

@@ -22,10 +22,10 @@ from manyheads.config.files import common
 from manyheads.corpus import embedding, minilm
 from manyheads.corpus.building import VectorFile
 from manyheads.corpus.corpora import resolve_corpus
-from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.embedding import CachedEmbedder, load_embedder
 from manyheads.corpus.meta import PUBLISHED_MODEL, read_meta
 from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.corpus.vectors import MINILM, CachedEmbedder, QueryEmbedder, unread, whole_vector
+from manyheads.corpus.vectors import MINILM, QueryEmbedder, unread, whole_vector
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 

@@ -14,7 +14,7 @@ from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.papers import Paper, Scientist
 from manyheads.corpus.ecosystem import Collection, KnowledgeBank
 from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.corpus.vectors import MEMORY, Filter
+from manyheads.corpus.stores import MEMORY, Filter
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 

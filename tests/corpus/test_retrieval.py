@@ -14,7 +14,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import Inspirations, LiteratureDatabase, RetrievalConfig, Scope
-from manyheads.corpus.vectors import lock_folder
+from manyheads.corpus.stores import lock_folder
 from support import corpora
 from support.papers import SUBJECTS, paper
 
@@ -299,10 +299,11 @@ async def test_backgrounds_of_any_length_and_language(database: LiteratureDataba
 
 
 def test_the_database_tells_of_itself(database: LiteratureDatabase) -> None:
-    about = database.about()
-    assert (about.papers, about.records, about.entities) == (30, 30, 3)
-    assert (about.recipes, about.vectors) == ({"lexical rule-1": 30}, {"texts": 30})
-    assert (about.citing, about.citations) == (7, 15)
+    counts = database.graph.counts()
+    assert (counts.papers, counts.extractions, counts.entities) == (30, 30, 3)
+    assert {str(one): one.records for one in database.graph.recipes()} == {"lexical rule-1": 30}
+    assert corpora.vector_sources(database) == {"texts": 30}
+    assert (counts.citing, counts.citations) == (7, 15)
 
 
 # Databases that lack something.
@@ -312,11 +313,11 @@ async def test_without_records_it_says_how_to_make_them(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         assert LiteratureDatabase.of(ecosystem) is database
-        assert len(database.missing()) == 30
+        assert len(database.graph.missing()) == 30
         with pytest.raises(CorpusError, match="no records") as caught:
             await database.retrieve(GRASP)
         assert "corpus extract" in str(caught.value)
-        assert database.about().records == 0
+        assert database.graph.counts().extractions == 0
 
 
 @pytest.mark.slow
@@ -325,7 +326,7 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         database = LiteratureDatabase.of(ecosystem)
         assert database.store_records(records()[:10]) == 10
         database.store_records([record(4, "soft hands", recipe="prompt-2")], "abstract")
-        assert {*database.missing("rule-1")} == {"p4", *(f"p{number}" for number in range(10, 30))}
+        assert {*database.graph.missing("rule-1")} == {"p4", *(f"p{number}" for number in range(10, 30))}
         found = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         half, two, off = found.notes
         assert "14 of 24" in half
@@ -337,15 +338,17 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         assert {one.paper.id for one in found.papers if "semantic" in one.how} == recorded
         others = {one.paper.id: one.how for one in found.papers if one.paper.id not in recorded}
         assert others == dict.fromkeys({*GRASPING, *RETRIEVING} - recorded, ("entity",))
-        about = database.about()
-        assert about.vectors == {"texts": 9, "abstract": 1}
+        known = database.graph.counts(), database.graph.recipes()
+        assert corpora.vector_sources(database) == {"texts": 9, "abstract": 1}
         assert database.graph.entity_counts(["soft hands", "slip detection"]) == {
             "soft hands": 1,
             "slip detection": 2,
         }
         # and the corpus is as sound as it was, here and when it is opened again
     with Ecosystem.open(tmp_path / "corpus") as ecosystem:
-        assert LiteratureDatabase.of(ecosystem).about() == about
+        again = LiteratureDatabase.of(ecosystem)
+        assert (again.graph.counts(), again.graph.recipes()) == known
+        assert corpora.vector_sources(again) == {"texts": 9, "abstract": 1}
 
 
 async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabase, tmp_path: Path) -> None:
@@ -377,7 +380,7 @@ def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
         database = LiteratureDatabase.of(ecosystem)
         with pytest.raises(CorpusError, match="p99"):
             database.store_records([record(1), record(99)])
-        assert len(database.missing()) == 30
+        assert len(database.graph.missing()) == 30
 
 
 async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.corpus.qdrant import ClientStore, EdgeStore
-from manyheads.corpus.vectors import MEMORY, Filter, Schema, VectorStore
+from manyheads.corpus.stores import MEMORY, Filter, Schema, VectorStore
 from support.qdrant import QdrantServer
 
 DIM, SIZE = 16, 1300  # more than a page of scroll

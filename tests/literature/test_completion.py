@@ -16,8 +16,8 @@ from manyheads.base.papers import Paper
 from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.documents.document import Reference
-from manyheads.literature import crossref, semantic_scholar
 from manyheads.literature.completion import COMPLETED
+from manyheads.literature.library import SERVICES
 from manyheads.literature.matching import is_work, resembles
 from support.arxiv import ArxivServer, entry
 from support.crossref import CrossrefServer, crossref_work
@@ -97,8 +97,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", "right")
-    monkeypatch.setattr(semantic_scholar, "WITH_KEY", Pace(0))
-    monkeypatch.setattr(crossref, "PUBLIC", Pace(0))
+    for service in SERVICES.values():
+        monkeypatch.setattr(service, "paces", (Pace(0), Pace(0)))
     Path("mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in MINE), encoding="utf-8")
 
 

@@ -10,9 +10,9 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper, Window
 from manyheads.config import LiteratureConfig
-from manyheads.literature.crossref import POLITE, PUBLIC, Crossref
+from manyheads.literature.crossref import Crossref
 from manyheads.literature.library import connect
-from manyheads.literature.pubmed import ALONE, WITH_KEY, PubMed
+from manyheads.literature.pubmed import PubMed
 from manyheads.literature.source import Operation
 from support.crossref import CrossrefServer, crossref_work
 from support.pubmed import PubMedServer, article
@@ -234,7 +234,7 @@ def test_the_pace_is_the_services(monkeypatch: pytest.MonkeyPatch) -> None:
     def pace(name: Any) -> Any:
         return getattr(connect(name, LiteratureConfig()), "pace")  # noqa: B009
 
-    assert (pace("crossref"), pace("pubmed")) == (PUBLIC, ALONE)
+    assert (pace("crossref"), pace("pubmed")) == (Pace(1.0, at_once=1), Pace(0.34))
     monkeypatch.setenv("CROSSREF_MAILTO", "me@example.org")
     monkeypatch.setenv("NCBI_API_KEY", "k")
-    assert (pace("crossref"), pace("pubmed")) == (POLITE, WITH_KEY)
+    assert (pace("crossref"), pace("pubmed")) == (Pace(0.34, at_once=3), Pace(0.1))

@@ -52,7 +52,7 @@ async def library(home: FileServer, tmp_path: Path) -> AsyncIterator[Library]:
 
 
 async def text(library: Library, address: str, title: str = NAMED) -> Document:
-    return await library.text(ID, title, address)
+    return await fulltext.open_text(library, ID, title, address)
 
 
 async def test_an_open_text_is_read_and_fetched_once(library: Library, home: FileServer) -> None:

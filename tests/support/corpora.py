@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from support.papers import write_corpus
 
 
@@ -41,3 +43,9 @@ def _built(records: str, options: str, name: str) -> Path:
     chosen = BuildOptions.model_validate_json(options)
     build_corpus(source, base / "whole", chosen, load_embedder("lexical"), name=name).close()
     return copied(base / "whole", base / name)
+
+
+def vector_sources(database: LiteratureDatabase) -> dict[str, int]:
+    """Number of a database's records by the source of their vectors."""
+    with database._open_records() as bank:
+        return Counter(str(one.payload["vectors"]) for one in bank.store.scroll())

@@ -9,7 +9,7 @@ import pytest
 from manyheads.base.http import Pace
 from manyheads.corpus.meta import BuildOptions
 from manyheads.documents import Reference
-from manyheads.literature import semantic_scholar
+from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import CitedWork
@@ -170,7 +170,7 @@ async def test_references_with_numbers_cost_one_request(look_up: LookUp, scholar
 async def test_a_source_that_wants_seconds_between_requests_is_asked_last(
     look_up: LookUp, scholar: Scholar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(1.0))
+    monkeypatch.setattr(SemanticScholar, "paces", (Pace(1.0), Pace(1.0)))
     people = [{"author": {"display_name": name}} for name in ("Ada Berg", "Bo Lee")]
     held = [
         work(

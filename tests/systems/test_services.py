@@ -11,7 +11,7 @@ from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.resources import Resources
 from manyheads.core.events import Searched, Warned
-from manyheads.literature import semantic_scholar
+from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.systems.loading import load
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
@@ -62,7 +62,7 @@ def looked_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Played, Sequenc
         Scholar(papers=PAPERS) as server,
         LLM(answers={"title": TITLE}) as llm,
     ):
-        patch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+        patch.setattr(SemanticScholar, "paces", (Pace(0.0), Pace(0.0)))
         patch.setenv("MANYHEADS_CACHE", str(folder / "cache"))
         return play_now(folder / "run", llm, *sets_for(server)), server.requests
 

@@ -13,7 +13,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
-from manyheads.literature.local import InspiredLiterature
+from manyheads.literature.references import InspiredLiterature
 from manyheads.team.tools import INSPIRE, InspireArguments, ToolRefusedError, inspirations_tools
 from support.papers import papers, write_corpus
 

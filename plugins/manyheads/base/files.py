@@ -13,11 +13,12 @@ import stat
 import tempfile
 import threading
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Generic, Literal, TypeVar
+from typing import BinaryIO, Generic, Literal, Self, TypeVar
 
 import portalocker
 
@@ -287,6 +288,20 @@ def unwritable(path: Path, error: OSError) -> CacheError:
 
 
 T = TypeVar("T")
+
+
+class Closing(ABC):
+    """Mixin: closed at the end of its `with` block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close and free resources; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
 
 
 # Resources shared by the runs of one process: opened once, counted, closed by the last user.

@@ -112,6 +112,11 @@ class Identifier:
             case "title":
                 return None
 
+    @property
+    def key(self) -> str:
+        """Equal for spellings of one DOI or arXiv number."""
+        return f"{self.kind}:{self.value.casefold()}"
+
     def means(self, paper: Paper) -> bool:
         """Whether a search result has this title."""
         return self.kind == "title" and paper.key == fold(self.value) != ""
@@ -171,6 +176,15 @@ class Window:
 
     after: dt.date | None = None
     before: dt.date | None = None
+
+    @property
+    def last(self) -> dt.date | None:
+        """The last day, for services whose bounds include both ends."""
+        return self.before and self.before - dt.timedelta(days=1)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.before is not None and self.before <= (self.after or dt.date.min)
 
     def holds(self, paper: Paper) -> bool:
         """Whether a paper surely lies in the window. With a year alone, the whole year must; an undated paper does not."""

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from manyheads.base.files import FileLock, allowed_files, set_aside
+from manyheads.base.errors import UserError
+from manyheads.base.files import Closing, FileLock, allowed_files, set_aside
 
 T = TypeVar("T")
 Safety: TypeAlias = Literal["each write", "process", "none"]
@@ -23,14 +24,15 @@ WAIT_SECONDS = 30.0
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-class Database:
-    """One SQLite file, in an existing folder. Threads may share it; each statement commits by itself.
+class Database(Closing):
+    """One SQLite file. Threads may share it; each statement commits by itself.
 
     Args:
         schema: statements that create its tables, without effect if they exist.
         alone: locked against other processes until `close`.
         replace_broken: a broken file is set aside with a warning and replaced by an empty one. For caches.
         wait: seconds that a statement waits for another process.
+        failure: the user's error for one of SQLite or of the disk, which else is raised itself; with it, the folder is made.
 
     Raises:
         sqlite3.Error: from each call, if the file cannot be opened, read or written, or another process has it.
@@ -44,8 +46,9 @@ class Database:
         alone: bool = False,
         replace_broken: bool = False,
         wait: float = WAIT_SECONDS,
+        failure: Callable[[Exception], UserError] | None = None,
     ) -> None:
-        self._path = path and path.absolute()
+        self._path, self._failure = path and path.absolute(), failure
         if alone:
             allowed_files()  # a process may have many of them
         first = "PRAGMA locking_mode=EXCLUSIVE" if alone else ""
@@ -53,7 +56,10 @@ class Database:
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._replace_broken, self._closed = replace_broken, False
-        self._do(lambda database: None)
+        with self._errors():
+            if path and failure:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._do(lambda database: None)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Execute a statement. On return, a change is as durable as `safety` says."""
@@ -66,8 +72,9 @@ class Database:
     def each(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The rows one by one, for results larger than memory. For files that one thread uses."""
         # `yield from` would close the cursor late if this is not read to its end, maybe after the database.
-        for row in self._connection().execute(sql, values):  # noqa: UP028
-            yield row
+        with self._errors():
+            for row in self._connection().execute(sql, values):  # noqa: UP028
+                yield row
 
     def change(self, sql: str, *values: Any) -> int:
         """The number of rows that a statement changed."""
@@ -92,7 +99,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
         """Several statements that depend on what they read, all or none. Others wait."""
-        with self._lock, self._connection() as database:  # committed, or rolled back
+        with self._errors(), self._lock, self._connection() as database:  # committed, or rolled back
             database.execute("BEGIN IMMEDIATE")
             yield database
 
@@ -105,7 +112,7 @@ class Database:
 
     def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `act`; retried on an empty file if a broken one may be replaced."""
-        with self._lock:
+        with self._errors(), self._lock:
             try:
                 return act(self._connection())
             except sqlite3.DatabaseError as error:
@@ -119,6 +126,15 @@ class Database:
                         for beside in ("-wal", "-shm"):
                             path.with_name(path.name + beside).unlink(missing_ok=True)
             return act(self._connection())
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if self._failure is None:
+                raise
+            raise self._failure(error) from error
 
     def _is_broken(self) -> bool:
         try:

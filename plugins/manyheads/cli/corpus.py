@@ -306,15 +306,13 @@ def _records(folder: Path) -> list[tuple[str, str]]:
         return []
     try:
         with Graph(folder / GRAPH) as graph:
-            counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+            counts, recipes = graph.counts(), graph.recipes()
     except CorpusError as error:  # such as on a disk that cannot be written
         return [("records", f"cannot be read here: {error.message}")]
     if not counts.extractions:
         return []
     rows = [("records", f"{counts.extractions:,} of {counts.papers:,} papers; {counts.entities:,} entities")]
-    return rows + [
-        (f"records by {makers[recipe]}", f"{count:,} ({recipe})") for recipe, count in recipes.items()
-    ]
+    return rows + [(f"records by {one.maker}", f"{one.records:,} ({one.name})") for one in recipes]
 
 
 # `manyheads corpus extract`: the records that searches of the literature database use.
@@ -343,7 +341,6 @@ def extract(options: Extracting, changes: Changes) -> None:
     extracted.
     """
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.digest import extracting
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.retrieval import LiteratureDatabase
@@ -372,43 +369,23 @@ def extract(options: Extracting, changes: Changes) -> None:
         ecosystem = held.enter_context(
             Ecosystem.open(folder, None if options.embedding == "auto" else load_embedder(options.embedding))
         )
-        held.enter_context(extracting(ecosystem))
         database = LiteratureDatabase.of(ecosystem)
-        _restore(database, progress)
+        held.enter_context(database.extracting())
+        if restored := database.restore_vectors(progress):
+            say(f"the vectors of {restored:,} records were missing and have been recomputed")
         line = _by_model(database, surveyor) if surveyor else _by_rules(database, progress, again=rules)
-        about = database.about()
-    made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
+        counts, recipes = database.graph.counts(), database.graph.recipes()
+    made = ", ".join(f"{one.records:,} by {one}" for one in recipes)
     say(f"corpus {ecosystem.meta.name}: {line}")
     say(
-        f"records: {about.records:,} of {about.papers:,} papers ({made or 'none'}); {about.entities:,} entities"
+        f"records: {counts.extractions:,} of {counts.papers:,} papers ({made or 'none'}); {counts.entities:,} entities"
     )
 
 
-def _restore(database: "LiteratureDatabase", progress: "Progress") -> None:
-    """Recompute missing vectors of records: of the abstract for records by rules, else of the extracted texts."""
-    from manyheads.corpus.digest import STEP
-    from manyheads.corpus.graph import LEXICAL
-
-    if not (papers := database.without_vectors()):
-        return
-    done = 0
-
-    def more(count: int) -> None:
-        nonlocal done
-        progress(STEP, done := done + count, len(papers))
-
-    database.embed(papers, "abstract" if {*database.graph.makers().values()} == {LEXICAL} else "texts", more)
-    say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
-
-
 def _by_model(database: "LiteratureDatabase", extractor: "Extractor") -> str:
-    from manyheads.corpus.digest import readings
-
-    papers = database.missing(extractor.recipe)
+    papers = database.graph.missing(extractor.recipe)
     try:
-        extractor(
-            readings(database, papers), len(papers), lambda records: database.store_records(records, "texts")
-        )
+        extractor(database.readings(papers), len(papers), database.store_records)
     finally:
         passed = [f"{paper}: {error.message}" for paper, error in extractor.passed_over.items()]
         for name, notes in (("warning", extractor.notes), ("passed over", passed)):
@@ -428,11 +405,11 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor") -> str:
 
 def _by_rules(database: "LiteratureDatabase", progress: "Progress", *, again: bool) -> str:
     """Records by rules for the papers without one; `again`: also for those with a record by a model."""
-    from manyheads.corpus.digest import RECIPE, extract_papers
+    from manyheads.corpus.digest import RECIPE
 
-    papers = database.missing(RECIPE if again else None)
-    kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
-    done = extract_papers(database, papers, progress, "abstract")
+    papers = database.graph.missing(RECIPE if again else None)
+    kept = sum(one.records for one in database.graph.recipes() if one.name != RECIPE)
+    done = database.extract(papers, progress)
     had = database.ecosystem.papers.count() - done
     line = (
         f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"

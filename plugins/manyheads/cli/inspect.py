@@ -261,9 +261,8 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
 async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.digest import open_database
     from manyheads.corpus.ecosystem import Ecosystem
-    from manyheads.corpus.retrieval import Scope
+    from manyheads.corpus.retrieval import LiteratureDatabase, Scope
 
     options = config.literature.retrieval.model_copy(update={"papers": limit})
     match config.literature.before:
@@ -275,7 +274,7 @@ async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspir
             # a corpus has years only
             scope = Scope(years=(None, int(date[:4])), period=None)
     with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as corpus:
-        database = await asyncio.to_thread(open_database, corpus, partial(say, err=True))
+        database = await asyncio.to_thread(LiteratureDatabase.ready, corpus, partial(say, err=True))
         return await database.retrieve(background, options, scope=scope)
 
 

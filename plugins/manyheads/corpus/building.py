@@ -5,16 +5,26 @@ import json
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
-from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, KnowledgeBank, paper_text
+from manyheads.corpus.ecosystem import (
+    CHUNK,
+    PAPERS,
+    Collection,
+    Ecosystem,
+    KnowledgeBank,
+    Progress,
+    counter,
+    paper_text,
+)
+from manyheads.corpus.embedding import CachedEmbedder
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
@@ -42,12 +52,8 @@ from manyheads.corpus.scientists import (
     spellings,
 )
 from manyheads.corpus.selection import SPOOL, Selection, Spool, select
-from manyheads.corpus.vectors import (
-    CachedEmbedder,
-    Embedder,
-    lock_folder,
-    unit_rows,
-)
+from manyheads.corpus.stores import lock_folder
+from manyheads.corpus.vectors import Embedder, unit_rows
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -102,8 +108,6 @@ class VectorFile:
 _T = TypeVar("_T")
 
 
-Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Receives the step, the number done and, if known, the total."""
 TOLD_AFTER = 0.2
 """Seconds between reports of progress."""
 BATCH = 64
@@ -126,7 +130,7 @@ def fill_papers(
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
     imported, total = 0, sum(years.total() for years in spool.years.values())
-    count = _counter(tell, step, total)
+    count = counter(tell, step, total)
     with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
@@ -173,14 +177,14 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
                 index.add(file, paper, own)
                 ids.append(paper.id)
         if spool.with_text:
-            count = _counter(tell, "storing full texts", spool.with_text)
+            count = counter(tell, "storing full texts", spool.with_text)
             for some in _portions(spool.texts(), BATCH):
                 texts = {paper: Text(masker.text(one), masker.text(other)) for paper, one, other in some}
                 digest.update(repr(texts).encode("utf-8", "replace"))
                 graph.add_texts(texts)
                 count(len(some))
         if spool.with_references:
-            count = _counter(tell, "matching references", spool.with_references)
+            count = counter(tell, "matching references", spool.with_references)
             for some in _portions(spool.bibliographies(), CHUNK):
                 citations = {
                     paper: Citations(
@@ -200,7 +204,7 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
     """Write the author knowledge bank."""
-    count = _counter(tell, "embedding scientists", len(scientists))
+    count = counter(tell, "embedding scientists", len(scientists))
     items = [
         (one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
         for one in scientists
@@ -225,19 +229,6 @@ def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
     """All items, in batches."""
     rest = iter(things)
     return iter(lambda: [*islice(rest, size)], [])
-
-
-def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
-    """Sums the reports of batches."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        tell(step, done, total)
-
-    count(0)
-    return count
 
 
 def build_corpus(

@@ -4,21 +4,23 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from weakref import ref
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.files import FileLock, LockedError
+from manyheads.base.files import Closing, FileLock, LockedError
 from manyheads.base.text import count
-from manyheads.corpus.ecosystem import CHUNK, Ecosystem
+from manyheads.corpus.digest import PaperTexts, extract
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem, Progress, counter
 from manyheads.corpus.ecosystem import Collection as Bank
-from manyheads.corpus.graph import GRAPH, LEXICAL, Extraction, Graph, Network
+from manyheads.corpus.graph import GRAPH, Extraction, Graph, Network, Recipe, Text
+from manyheads.corpus.phrases import LEXICAL, KeyPhrases
 from manyheads.corpus.qdrant import META
-from manyheads.corpus.vectors import Closing, Filter, lock_file
+from manyheads.corpus.stores import Filter, lock_file
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -34,6 +36,12 @@ PATIENCE = 20.0
 """Seconds to wait for the vectors while another process uses them."""
 WRITING = "writing.lock"
 """Lock file of processes that write vectors or wait to: readers release the vectors, and wait in turn."""
+STEP = "extracting"
+"""Its name in progress bars."""
+LOCK = "records.lock"
+"""Lock file in a corpus's folder of processes that add records."""
+SAMPLE = 5_000
+"""Number of papers that determine which phrases are common."""
 LOOK = 0.1
 """Seconds between a reader's checks for a waiting writer."""
 
@@ -44,23 +52,6 @@ class Records(Bank):
     integers = ("year",)
     keywords = ("period", "recipe", "vectors")
     names = (BACKGROUND, SUMMARY, IDEAS)
-
-
-class About(NamedTuple):
-    """Size and sources of a database."""
-
-    papers: int
-    records: int
-    recipes: Mapping[str, int]
-    """Records by maker and recipe."""
-    vectors: Mapping[VectorSource, int]
-    """Records by the source of their vectors."""
-    model: str
-    """Of the vectors."""
-    citing: int
-    """Papers with known citations in the corpus."""
-    citations: int
-    entities: int
 
 
 class RecordBook(Closing):
@@ -81,7 +72,8 @@ class RecordBook(Closing):
         self._graph: Graph | None = None
         self._records: Records | None = None
         self._network: Network | None = None
-        self._recipes: dict[str, int] = {}
+        self.recipes: list[Recipe] = []
+        """Those of the network."""
 
     @property
     def folder(self) -> Path:
@@ -176,10 +168,6 @@ class RecordBook(Closing):
             rows[name][row] = vector
         return rows
 
-    def missing(self, recipe: str | None = None) -> list[str]:
-        """Ids of papers without a record of this recipe, or without any, in the order of the corpus."""
-        return self.graph.missing(recipe)
-
     def records(self, papers: Collection[str]) -> dict[str, Extraction]:
         """The records of papers; papers without one are omitted."""
         return self.graph.extraction(papers)
@@ -193,32 +181,42 @@ class RecordBook(Closing):
             there = {one.id for one in bank.store.scroll()}
         return [one for one in papers if one not in there]
 
-    def embed(
-        self, papers: Sequence[str], vectors: VectorSource, progress: Callable[[int], None] | None = None
-    ) -> None:
-        """Recompute the vectors of papers' records, see `store_records`; the records stay."""
-        chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
-        self.store_records(
-            (one for chunk in chunks for one in self.records(chunk).values()), vectors, progress
-        )
+    def has_own_vectors(self) -> bool:
+        """Whether records have vectors of their own texts, not only of the papers' abstracts."""
+        with self._open_records() as bank:
+            return bank.store.count(Filter({"vectors": "texts"})) > 0
 
-    def about(self) -> About:
-        """Size and sources."""
-        counts = self.graph.counts()
-        sources: dict[VectorSource, int] = {}
-        if counts.extractions:
-            with self._open_records() as bank:
-                some: tuple[VectorSource, ...] = ("texts", "abstract")
-                sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
-        return About(
-            papers=counts.papers,
-            records=counts.extractions,
-            recipes=_recipes(self.graph),
-            vectors=sources,
-            model=self.ecosystem.embedder.name,
-            citing=counts.citing,
-            citations=counts.citations,
-            entities=counts.entities,
+    def restore_vectors(self, tell: Progress) -> int:
+        """Recompute missing vectors of records: of the abstract for records by rules, else of their texts; returns their number."""
+        if papers := self.without_vectors():
+            by_rules = {one.maker for one in self.graph.recipes()} == {LEXICAL}
+            chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+            records = (one for chunk in chunks for one in self.records(chunk).values())
+            self.store_records(records, "abstract" if by_rules else "texts", counter(tell, STEP, len(papers)))
+        return len(papers)
+
+    def readings(self, papers: Sequence[str]) -> Iterator[PaperTexts]:
+        """The texts of papers, by id and in order; a few hundred are in memory at once."""
+        for start in range(0, len(papers), CHUNK):
+            chunk = papers[start : start + CHUNK]
+            known, texts = self.ecosystem.papers.get(chunk), self.graph.texts(chunk)
+            yield from (PaperTexts(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
+
+    def extract(self, papers: Sequence[str], tell: Progress = lambda step, done, total: None) -> int:
+        """Add lexical records of papers in batches, with the papers' own vectors; returns their number."""
+        bank = self.ecosystem.papers
+        some = islice(bank.papers(), None, None, max(1, bank.count() // SAMPLE))
+        phrases = KeyPhrases.of(f"{one.title}. {one.abstract}" for one in some)
+        count = counter(tell, STEP, len(papers))
+        return self.store_records(extract(self.readings(papers), phrases), "abstract", count)
+
+    def extracting(self, *, wait: bool = False) -> FileLock:
+        """Lock for adding records, optionally with a wait until it is free. Raises `CorpusError` if the folder cannot be written, or
+        another process has the lock."""
+        folder = self.ecosystem.folder
+        remedy = "its papers have no records; copy the corpus to a writable folder"
+        return lock_file(
+            folder / LOCK, f"{folder}: another process is extracting its papers", remedy, wait=wait
         )
 
     # Open files.
@@ -228,7 +226,7 @@ class RecordBook(Closing):
         """The graph in memory, a snapshot from its first use after the last `store_records`."""
         with self._lock:
             if self._network is None:
-                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
+                self._network, self.recipes = Network(self.graph), self.graph.recipes()
             return self._network
 
     @contextmanager
@@ -316,10 +314,10 @@ def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
 def records_in_short(folder: Path, name: str) -> str:
     """Number and makers of a corpus's records, in words; `name` is the user's name for it. Raises `CorpusError`."""
     with Graph(folder / GRAPH) as graph:
-        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+        counts, recipes = graph.counts(), graph.recipes()
     by: Counter[str] = Counter()
-    for recipe, number in recipes.items():
-        by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
+    for one in recipes:
+        by["rules" if one.maker == LEXICAL else one.maker] += one.records
     if not by:
         return f"no records yet: created by rules at first use, or by a model with manyheads corpus extract {name} --model …"
     made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
@@ -327,9 +325,3 @@ def records_in_short(folder: Path, name: str) -> str:
     return made + (
         f", {count(rest, 'paper')} without one, to be created by rules at first use" if rest > 0 else ""
     )
-
-
-def _recipes(graph: Graph) -> dict[str, int]:
-    """Records by maker and recipe, most common first."""
-    makers = graph.makers()
-    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

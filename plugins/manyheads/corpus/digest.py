@@ -4,20 +4,12 @@ Replaces SciPIP's model (§3.1, Tables 7–9) and is labelled as such: `made_by`
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
-from weakref import WeakSet
 
-from manyheads.base.files import FileLock
 from manyheads.base.papers import Paper
-from manyheads.corpus.building import Progress
-from manyheads.corpus.database import VectorSource
-from manyheads.corpus.ecosystem import CHUNK, Ecosystem
-from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
-from manyheads.corpus.phrases import WORDS, KeyPhrases, stems, word_set
-from manyheads.corpus.retrieval import LiteratureDatabase
-from manyheads.corpus.vectors import lock_file
+from manyheads.corpus.graph import Basis, Extraction, Text
+from manyheads.corpus.phrases import LEXICAL, MOST_ENTITIES, WORDS, KeyPhrases, stems, word_set
 
 RECIPE = "2"
 """Version of the rules below."""
@@ -25,8 +17,6 @@ MOST_BACKGROUND, MOST_IDEAS = 2, 3
 """Maximum sentences of the background, and main ideas (SciPIP, Table 8)."""
 MOST_LETTERS, MOST_SENTENCES = 800, 40
 """Maximum length of a sentence, and of a text: longer ones are not made of sentences, or not an abstract."""
-SAMPLE = 5_000
-"""Number of papers that determine which phrases are common."""
 
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]]?\s+(?=[^a-z\s])|(?<=[。！？])\s*")
 _ABBREVIATION = re.compile(
@@ -165,70 +155,3 @@ def extract(readings: Iterable[PaperTexts], phrases: KeyPhrases) -> Iterator[Ext
             recipe=RECIPE,
             basis="abstract" if paper.abstract.strip() else reading.basis,
         )
-
-
-# The papers of a corpus.
-
-
-STEP = "extracting"
-"""Name in progress bars."""
-_complete: WeakSet[LiteratureDatabase] = WeakSet()
-"""Databases already checked."""
-LOCK = "records.lock"
-"""Lock file in a corpus's folder for adding records to its database."""
-
-
-def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[PaperTexts]:
-    """The texts of papers, by id and in order; a few hundred are in memory at once."""
-    for start in range(0, len(papers), CHUNK):
-        chunk = papers[start : start + CHUNK]
-        known, texts = database.papers(chunk), database.graph.texts(chunk)
-        yield from (PaperTexts(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
-
-
-def extract_papers(
-    database: LiteratureDatabase,
-    papers: Sequence[str],
-    tell: Progress = lambda step, done, total: None,
-    vectors: VectorSource = "abstract",
-) -> int:
-    """Add lexical records of papers to a database in batches; returns their number. Raises `CorpusError`."""
-    bank, done = database.ecosystem.papers, 0
-    every = max(1, bank.count() // SAMPLE)
-    phrases = KeyPhrases.of(
-        f"{one.title}. {one.abstract}" for one in islice(bank.papers(), None, None, every)
-    )
-
-    def more(count: int) -> None:
-        nonlocal done
-        tell(STEP, done := done + count, len(papers))
-
-    return database.store_records(extract(readings(database, papers), phrases), vectors, more)
-
-
-def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> FileLock:
-    """Lock for adding records to a corpus's database, optionally with a wait until it is free. Raises `CorpusError` if the folder
-    cannot be written, or another process has the lock."""
-    busy = f"{ecosystem.folder}: another process is extracting its papers"
-    remedy = "its papers have no records; copy the corpus to a writable folder"
-    return lock_file(ecosystem.folder / LOCK, busy, remedy, wait=wait)
-
-
-def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None) -> LiteratureDatabase:
-    """The literature database of a corpus; if no record is by a model, papers without a record first get a lexical one, of which
-    `say` receives a line. Raises `CorpusError` if there are no records, and none can be written."""
-    database = LiteratureDatabase.of(ecosystem)
-
-    def missing() -> list[str]:
-        return database.missing() if database.graph.recipes().keys() <= {RECIPE} else []
-
-    if database not in _complete and missing():
-        with extracting(ecosystem, wait=True):
-            if papers := missing():  # unless another process was first
-                say(
-                    f"corpus {ecosystem.meta.name}: {len(papers):,} papers have no records yet: they are extracted without a "
-                    f"model; a model gives better ones: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
-                )
-                extract_papers(database, papers)
-    _complete.add(database)
-    return database

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 from pydantic import TypeAdapter, ValidationError
 
 from manyheads.base.errors import CorpusError, EmbeddingError, describe, need_extra
+from manyheads.base.files import Closing
 from manyheads.base.papers import Hit, Paper, Period, Scientist
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import (
@@ -29,18 +30,8 @@ from manyheads.corpus.meta import (
     read_meta,
 )
 from manyheads.corpus.qdrant import ClientStore, EdgeStore
-from manyheads.corpus.vectors import (
-    EVERYTHING,
-    MEMORY,
-    Closing,
-    Embedder,
-    Filter,
-    Payload,
-    QueryEmbedder,
-    Schema,
-    StoredRecord,
-    VectorStore,
-)
+from manyheads.corpus.stores import EVERYTHING, MEMORY, Filter, Payload, Schema, StoredRecord, VectorStore
+from manyheads.corpus.vectors import Embedder, QueryEmbedder
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -50,6 +41,21 @@ if TYPE_CHECKING:
 
 PAPERS = "papers"
 CHUNK = 256
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Receives the step, the number done and, if known, the total."""
+
+
+def counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Sums the reports of batches."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        tell(step, done, total)
+
+    count(0)
+    return count
 
 
 class Collection(Closing):

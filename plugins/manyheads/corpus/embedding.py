@@ -1,13 +1,15 @@
-"""Texts to unit vectors: finding an embedding model, and models as ONNX files.
+"""Texts to unit vectors: finding an embedding model, models as ONNX files, a cache on disk.
 
 embedder = load_embedder()                      # all-MiniLM-L6-v2, from the first place that has it
 vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of unit length
 """
 
+import hashlib
 import importlib.metadata
 import json
 import os
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import EmbeddingError, UserError, need_extra
-from manyheads.base.files import cache_folder, expanded, sha256_of
+from manyheads.base.files import Closing, cache_folder, expanded, sha256_of
+from manyheads.base.sqlite import Database
 from manyheads.corpus import minilm
 from manyheads.corpus.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
 from manyheads.corpus.phrases import LEXICAL, LexicalEmbedder
@@ -374,3 +377,56 @@ def _need_hub(repository: str) -> None:
     thread.join(PROBE_SECONDS)
     if trouble[-1]:
         raise EmbeddingError(trouble[-1])
+
+
+# A cache on disk.
+
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+
+
+class CachedEmbedder(Closing):
+    """Another embedder with a cache on disk; several threads and processes may share one file.
+
+    The default file is `vectors.sqlite` in the user's cache folder. Raises `EmbeddingError` if it cannot be opened or written.
+    """
+
+    def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
+        self.name, self.dim, self._embedder = embedder.name, embedder.dim, embedder
+        path = path or cache_folder() / "vectors.sqlite"
+
+        def failure(error: Exception) -> EmbeddingError:
+            hint = "set MANYHEADS_CACHE to a writable folder, or remove the file"
+            return EmbeddingError(f"the vector cache {path} failed: {error}", hint=hint)
+
+        self._db = Database(path, _TABLE, failure=failure, replace_broken=True)
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
+        import numpy as np
+
+        salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
+        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        rows = {key: row for key in {*keys} if (row := self._known(key)) is not None}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+        if new:
+            rows |= dict(zip(new, self._embedder.embed([*new.values()]), strict=True))
+            stored = [(key, _summed(key, rows[key].astype("<f4").tobytes())) for key in new]
+            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+        return np.array([rows[key] for key in keys], dtype=np.float32).reshape(-1, self.dim)
+
+    def _known(self, key: bytes) -> "NDArray[Any] | None":
+        import numpy as np
+
+        row, size = self._db.row("SELECT CAST(vector AS BLOB) FROM vectors WHERE key = ?", key), 4 * self.dim
+        stored: bytes = row[0] or b"" if row else b""
+        sound = stored and stored == _summed(key, stored[:size])
+        return np.frombuffer(stored[:size], dtype="<f4") if sound else None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _summed(key: bytes, vector: bytes) -> bytes:
+    """A vector followed by a checksum: a damaged one is embedded again."""
+    return vector + zlib.crc32(key + vector).to_bytes(4, "little")

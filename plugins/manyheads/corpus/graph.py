@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.base.errors import CorpusError, describe
+from manyheads.base.files import Closing
 from manyheads.base.papers import fold
-from manyheads.base.sqlite import reading
+from manyheads.base.sqlite import Database, reading
 from manyheads.corpus.meta import damaged
-from manyheads.corpus.vectors import CheckedDatabase, Closing
+from manyheads.corpus.phrases import LEXICAL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 Basis = Literal["full text", "abstract", "title"]
 
 # Records extracted from papers, and how they were made.
-
-LEXICAL = "lexical"
-"""`made_by` of records without a model."""
-MOST_ENTITIES = 5
-"""Maximum entities of a paper (SciPIP, Table 7)."""
-ENTITY_WORDS = (2, 5)
-"""Minimum and maximum words of an entity (SciPIP, Table 7)."""
 
 
 class Extraction(BaseModel):
@@ -126,6 +120,17 @@ class GraphCounts(NamedTuple):
     entities: int
 
 
+class Recipe(NamedTuple):
+    """How some records were made, and their number."""
+
+    maker: str
+    name: str
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.maker} {self.name}".strip()
+
+
 class Graph(Closing):
     """One SQLite file in a corpus's folder; counts follow papers, citations and records.
 
@@ -143,7 +148,7 @@ class Graph(Closing):
         def failure(error: Exception) -> CorpusError:
             return CorpusError(f"{path}: {error}", hint="make room there, or build the corpus again")
 
-        self._db = CheckedDatabase(path, *_SCHEMA, failure=failure)
+        self._db = Database(path, *_SCHEMA, failure=failure)
 
     def close(self) -> None:
         """Close the file."""
@@ -249,18 +254,13 @@ class Graph(Closing):
         )
         return [paper for (paper,) in rows]
 
-    def recipes(self) -> dict[str, int]:
-        """Recipes with their numbers of records, most common first."""
-        sql = "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
-        return dict(self._db.rows(sql))
-
-    def makers(self) -> dict[str, str]:
-        """The maker of each recipe's records."""
+    def recipes(self) -> list[Recipe]:
+        """The recipes of the records, most common first."""
         rows = self._db.rows(
-            "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
-            " WHERE paper IN (SELECT MIN(paper) FROM extraction GROUP BY recipe)"
+            "SELECT json_extract(record, '$.made_by'), recipe, COUNT(*) AS n, MIN(paper) FROM extraction"
+            " GROUP BY recipe ORDER BY n DESC, recipe"
         )
-        return dict(rows)
+        return [Recipe(*row[:3]) for row in rows]
 
     def counts(self) -> GraphCounts:
         """Size of the graph."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from manyheads.base.errors import EmbeddingError
 from manyheads.base.resources import data_file
-from manyheads.corpus.graph import ENTITY_WORDS
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 # Word hashing.
 
 LEXICAL = "lexical"
+"""Embedding without a model, and `made_by` of records without one."""
 _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 4
@@ -120,7 +120,10 @@ def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
 
 # Key phrases.
 
-FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
+FEWEST_WORDS, MOST_WORDS = 2, 5
+"""Minimum and maximum words of a phrase (SciPIP, Table 7)."""
+MOST_ENTITIES = 5
+"""Maximum entities of a paper (SciPIP, Table 7)."""
 
 LONGEST = 20
 """Maximum words of a run: longer ones are lists or tables."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.files import CHECKSUMS, FileLock, replace_text
 from manyheads.config.environment import secret
-from manyheads.corpus.vectors import (
+from manyheads.corpus.stores import (
     EVERYTHING,
     MEMORY,
     Filter,

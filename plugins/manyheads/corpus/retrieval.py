@@ -11,7 +11,7 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +19,13 @@ from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Hit, Paper, Period, fold
 from manyheads.config import How, RetrievalConfig
 from manyheads.corpus.database import BACKGROUND, IDEAS, RECORDS, SUMMARY, RecordBook, Records
+from manyheads.corpus.digest import RECIPE
 from manyheads.corpus.ecosystem import Ecosystem, Years
 from manyheads.corpus.graph import Network
 from manyheads.corpus.inspirations import Channel, Inspiration, Inspirations, fused
 from manyheads.corpus.phrases import STOP_WORDS
-from manyheads.corpus.vectors import Filter, unit_rows, unread
+from manyheads.corpus.stores import Filter
+from manyheads.corpus.vectors import unit_rows, unread
 from manyheads.corpus.words import WordIndex
 
 if TYPE_CHECKING:
@@ -94,11 +96,36 @@ class LiteratureDatabase(RecordBook):
     def __init__(self, ecosystem: Ecosystem) -> None:
         super().__init__(ecosystem)
         self._words: tuple[WordIndex, Numbers] | None = None
+        self._complete = False
+        """Whether every paper has a record, see `ready`."""
 
     @classmethod
     def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
         """The database of a corpus, shared by all callers; closed with the corpus."""
         return ecosystem.parts.setdefault(RECORDS, cls(ecosystem))  # pyright: ignore[reportReturnType]
+
+    @classmethod
+    def ready(
+        cls, ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None
+    ) -> "LiteratureDatabase":
+        """The database of a corpus; if no record is by a model, papers without a record first get a lexical one, of which `say`
+        receives a line. Raises `CorpusError` if there are no records, and none can be written."""
+        database = cls.of(ecosystem)
+
+        def missing() -> list[str]:
+            own = all(one.name == RECIPE for one in database.graph.recipes())
+            return database.graph.missing() if own else []
+
+        if not database._complete and missing():
+            with database.extracting(wait=True):
+                if papers := missing():  # unless another process was first
+                    say(
+                        f"corpus {ecosystem.meta.name}: {len(papers):,} papers have no records yet: they are extracted without a "
+                        f"model; a model gives better ones: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
+                    )
+                    database.extract(papers)
+        database._complete = True
+        return database
 
     def close(self) -> None:
         with self._lock:
@@ -363,9 +390,9 @@ class LiteratureDatabase(RecordBook):
                 f"{unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations, BM25 and entities of others can find them; "
                 f"manyheads corpus extract {self.ecosystem.folder} creates them"
             )
-        if len(self._recipes) > 1:
-            made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
-            yield f"records come from {len(self._recipes)} recipes, all are used: {made}"
+        if len(self.recipes) > 1:
+            made = ", ".join(f"{one.records:,} by {one}" for one in self.recipes)
+            yield f"records come from {len(self.recipes)} recipes, all are used: {made}"
         if "cocitation" in options.how and not view.network.citations:
             citing = self.graph.counts().citing
             yield (

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from manyheads.base.errors import CorpusError
+from manyheads.base.files import Closing
 from manyheads.base.papers import Paper, Period, fold
+from manyheads.base.sqlite import Database
 from manyheads.corpus.ecosystem import STORED
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
-from manyheads.corpus.vectors import CheckedDatabase, Closing
 
 # Selected papers on disk, as they may not fit in memory.
 
@@ -50,7 +51,7 @@ class Spool(Closing):
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, a killed process's file may be broken
         settings = ("PRAGMA cache_size = -16000", *_TABLES, "BEGIN")
-        self._db = CheckedDatabase(path, *settings, failure=_failure, safety="none")
+        self._db = Database(path, *settings, failure=_failure, safety="none")
 
     def add(self, paper: RawPaper, period: Period, where: Rejects, number: int) -> tuple[str, str]:
         """Add a paper read as a record of a number; returns its id, and the place of an earlier paper with the same id or DOI.

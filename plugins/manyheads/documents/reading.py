@@ -101,13 +101,25 @@ READERS: Mapping[str, DocumentReader] = {
     "rst": _Format((".rst", ".rest"), NEVER, office_reader("rst")),
     "typst": _Format((".typ", ".typst"), NEVER, office_reader("typst")),
     "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path)),
-    "html": _Format((".html", ".htm", ".xhtml"), rb"<!doctype html|<html", _of_text(read_html)),
-    "latex": _Format((".tex", ".latex", ".ltx"), rb"(?:%[^\n]*\s+)*\\documentclass", _of_text(read_latex)),
+    "html": _Format(
+        (".html", ".htm", ".xhtml"),
+        rb"(?:<\?xml[^>]*>|<!--.*?-->|\s)*<(?:!doctype html|html)",
+        _of_text(read_html),
+    ),
+    "latex": _Format(
+        (".tex", ".latex", ".ltx"), rb"(?:%[^\n]*\s+)*\\document(?:class|style)", _of_text(read_latex)
+    ),
     "json": _Format((".json",), NEVER, _of_text(read_json)),
     "markdown": _Format((".md", ".markdown"), NEVER, _of_text(read_markdown)),
     "plain": _Format((".txt", ".text"), NEVER, _of_text(read_plain)),
 }
 """Ours: the first that reads a file is taken, before those of other packages."""
+
+
+def ending_of(head: bytes) -> str:
+    """The ending of files that begin so; empty if no reader of ours knows them by that."""
+    ours = (one for one in READERS.values() if isinstance(one, _Format))
+    return next(((*one.endings, ".pdf")[0] for one in ours if one.reads(Path(), head.lstrip())), "")
 
 
 def read_document(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Document:

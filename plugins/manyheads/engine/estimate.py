@@ -245,7 +245,7 @@ class Shelf(Source):
 
     async def look_up(self, request: Request) -> list[Paper]:
         window = request.window
-        day = window.before - dt.timedelta(days=1) if window.before else window.after or dt.date(2020, 1, 1)
+        day = window.last or window.after or dt.date(2020, 1, 1)
         papers = list[Paper]()
         for number in range(1 if request.operation == "paper" else request.limit):
             mark = hashlib.sha256(f"{self.name} {request.query} {number}".encode()).hexdigest()

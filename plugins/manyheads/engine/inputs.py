@@ -5,16 +5,39 @@ downloads.jsonl   for each what was named, its file in the folder, and its sha25
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
-from manyheads.base.files import inside, opened, sha256_of
+from manyheads.base.files import inside, opened, read_text, sha256_of
 from manyheads.base.folders import writing
 from manyheads.base.papers import web_address
 from manyheads.config import RunConfig
 from manyheads.core.texts import is_there
 from manyheads.documents.folders import ARCHIVES, unpacked
-from manyheads.literature.downloads import DOWNLOADS, downloads, fetch
+from manyheads.literature.downloads import fetch
 from manyheads.team.system import system_of
+
+DOWNLOADS = "downloads.jsonl"
+"""In a run's folder: for each paper what was named, and its file."""
+
+
+def downloads(folder: Path) -> Iterator[dict[str, str]]:
+    """The papers that were downloaded or unpacked into a run's folder."""
+    with suppress(OSError, ValueError):
+        for line in read_text(folder / DOWNLOADS).splitlines():
+            if isinstance(entry := json.loads(line), dict):
+                yield {str(key): str(value) for key, value in cast(dict[str, Any], entry).items()}
+
+
+def source_of(path: Path) -> str:
+    """What a user named to get a file of a run's folder: an address, an archive; else the file."""
+    for folder in path.parents[:6]:
+        for entry in downloads(folder):
+            if path.resolve() == (folder / entry.get("file", "")).resolve():
+                return entry.get("named", str(path))
+    return str(path)
 
 
 def papers_elsewhere(config: RunConfig) -> dict[str, str]:

@@ -53,8 +53,8 @@ from manyheads.engine.readiness import (
 from manyheads.engine.replay import Recorded
 from manyheads.engine.tracing import Trace, Traced
 from manyheads.literature.library import Library
-from manyheads.literature.local import InspiredLiterature, ServiceLiterature
 from manyheads.literature.lookup import CACHE, LEDGER, RECORD, SearchLedger
+from manyheads.literature.references import InspiredLiterature, ServiceLiterature
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.report.index import list_run

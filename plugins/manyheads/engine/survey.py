@@ -34,7 +34,8 @@ from manyheads.core import (
 )
 from manyheads.corpus.building import Progress
 from manyheads.corpus.digest import PaperTexts
-from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction
+from manyheads.corpus.graph import Extraction
+from manyheads.corpus.phrases import FEWEST_WORDS, MOST_ENTITIES, MOST_WORDS
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
 from manyheads.engine.replying import with_form
@@ -416,8 +417,7 @@ class Extractor(Survey):
 
 
 def _fits(entity: str) -> bool:
-    least, most = ENTITY_WORDS
-    return least <= word_count(entity) <= most
+    return FEWEST_WORDS <= word_count(entity) <= MOST_WORDS
 
 
 def _in_words(reply: DetailedIdeas) -> list[str]:

@@ -15,7 +15,6 @@ from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import together
 from manyheads.corpus.database import BACKGROUND, IDEAS
-from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.retrieval import LiteratureDatabase, Scope
 from manyheads.judges.comparison import compare, first
@@ -83,7 +82,7 @@ async def match(run: MatchRun) -> None:
     stages = STAGES if config.rounds else {MATCH: STAGES[MATCH]}
     run.begin(MATCH, stages)
     result.ideas = [MatchedIdea(**idea) for idea in ideas_of(run.material)]
-    database = await asyncio.to_thread(open_database, run.literature)
+    database = await asyncio.to_thread(LiteratureDatabase.ready, run.literature)
     shown = await _nearest(run, database)
     bench = bench_of(run, config.area)
     answers = await together(
@@ -100,8 +99,7 @@ async def match(run: MatchRun) -> None:
 
 async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tuple[Hit, str]]]:
     """The published ideas nearest to each idea, with their texts, shuffled."""
-    about = await asyncio.to_thread(database.about)
-    own = bool(about.vectors.get("texts"))
+    own = await asyncio.to_thread(database.has_own_vectors)
     if not own:
         run.warn(
             MATCH,

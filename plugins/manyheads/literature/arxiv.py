@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from xml.etree.ElementTree import Element
 
 from manyheads.base.http import GarbledError, Pace, RefusedError
-from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
+from manyheads.base.papers import ARXIV_NUMBER, Paper, identify
 from manyheads.config import SourceName
 from manyheads.literature.matching import salient
 from manyheads.literature.source import (
@@ -21,10 +21,6 @@ from manyheads.literature.source import (
     read_xml,
     text_at,
 )
-
-ADDRESS = "https://export.arxiv.org"
-PACE = Pace(3.0, at_once=1)
-"""arXiv's terms of use: one request every three seconds, on a single connection."""
 
 _PAGE = 100
 _MOST_WORDS = 32
@@ -43,8 +39,9 @@ class Arxiv(HttpService):
     """
 
     name: SourceName = "arxiv"
-    pace: Pace = PACE
-    address: str = ADDRESS
+    address: str = "https://export.arxiv.org"
+    paces: ClassVar[tuple[Pace, Pace]] = (Pace(3.0, at_once=1), Pace(3.0, at_once=1))
+    """arXiv's terms of use: one request every three seconds, on a single connection."""
     gives: ClassVar[frozenset[Part]] = ALL.difference(("citations",))
     lacking: ClassVar[Mapping[str, str]] = {
         "papers": "arXiv supports only one paper per request",
@@ -58,48 +55,34 @@ class Arxiv(HttpService):
         if not words:
             return []
         if window.after or window.before:
-            first = window.after or _FIRST
-            last = window.before - dt.timedelta(days=1) if window.before else _LAST
+            first, last = window.after or _FIRST, window.last or _LAST
             words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
         size = min(request.limit, _PAGE)
 
-        async def page(start: int) -> tuple[list[Paper], int | None]:
-            params = {
-                "search_query": " AND ".join(words),
-                "sortBy": "relevance",
-                "start": start,
-                "max_results": size,
-            }
-            papers, total = await self._feed(params, "search", request)
-            return papers, start + size if start + size < total else None
+        async def page(start: int) -> tuple[list[Paper], int]:
+            query = {"search_query": " AND ".join(words), "sortBy": "relevance"}
+            return await self._feed({**query, "start": start, "max_results": size}, request)
 
-        return await self.paged(page, 0, request)
+        return await self.numbered(page, size, request)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper by its number; a version at its end is ignored."""
         if (number := _number(request.query)) is None:
             return []
-        papers, _ = await self._feed({"id_list": number, "max_results": 1}, f"paper {number}", request)
+        papers, _ = await self._feed({"id_list": number, "max_results": 1}, request)
         return [paper for paper in papers if paper.id == f"arxiv:{number}"]
 
-    async def _feed(
-        self, params: dict[str, str | int], what: str, request: Request
-    ) -> tuple[list[Paper], int]:
+    async def _feed(self, params: dict[str, str | int], request: Request) -> tuple[list[Paper], int]:
         """The papers of one page, and the total number."""
-        url = f"{self.address.rstrip('/')}/api/query"
-        return await self.get(url, params, lambda body: _read(body, request), what, until=request.until)
+        return await self.ask("/api/query", params, lambda body: _read(body, request), request)
 
 
 def _number(paper_id: str) -> str | None:
     """An arXiv number without its version; None if it is not one. Raises `LackingError` for other DOIs."""
-    kind, _, rest = paper_id.partition(":")
-    bare = rest if kind.upper() == "ARXIV" else paper_id
-    if kind.upper() == "DOI":
-        if not rest.casefold().startswith(ARXIV_DOI):
-            raise LackingError("arXiv only knows its own DOIs", source="arxiv")
-        bare = rest[len(ARXIV_DOI) :]
-    bare = re.sub(r"v\d+$", "", bare)
-    return bare if ARXIV_NUMBER.fullmatch(bare) else None
+    known = identify(paper_id)
+    if known.kind == "doi":
+        raise LackingError("arXiv only knows its own DOIs", source="arxiv")
+    return known.value if known.kind == "arxiv" and ARXIV_NUMBER.fullmatch(known.value) else None
 
 
 def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:

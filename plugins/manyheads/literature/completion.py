@@ -3,24 +3,24 @@
 import asyncio
 import json
 import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from pydantic import JsonValue, TypeAdapter
-
 from manyheads.base.errors import LiteratureError
 from manyheads.base.papers import Identifier, Paper, identify
 from manyheads.config import LiteratureConfig, SourceName
+from manyheads.core.events import Searched
 from manyheads.corpus.records import FIRST_YEAR, LAST_YEAR, RawAuthor, RawPaper, Reader, Rejects
 from manyheads.documents.document import Reference
 from manyheads.literature.library import SAME_TITLE, SERVICES, connect
-from manyheads.literature.lookup import CascadeSource, LookupCache
+from manyheads.literature.lookup import CascadeSource, LookUp, LookupCache
 from manyheads.literature.matching import is_work, names_of, resembles, words_of
-from manyheads.literature.source import LackingError, Operation, Part, Request
+from manyheads.literature.source import Part, Request, Source
 
 COMPLETED = "completed.jsonl"
 """The ledger in a corpus's folder: what each incomplete paper got from which service and when, and what was not found."""
@@ -34,9 +34,6 @@ FIELDS: Mapping[str, Part] = {
 NAMES = {"byline": "authors"}
 BATCH = 100
 """Papers completed together; the most that a kill can lose."""
-_ANSWER = TypeAdapter(tuple[str, tuple[Paper, ...]])
-_Answer = tuple[str, tuple[Paper, ...]]
-"""When a service answered, and its papers."""
 
 
 @dataclass(eq=False)
@@ -63,15 +60,30 @@ class Incomplete:
         title, authors = self.paper.title, self.paper.byline
         return Reference(text="", title=title, year=self.paper.year or None, authors=authors)
 
-    def fill(self, paper: Paper, at: str) -> None:
-        """Take what is missing from a service's paper."""
+    def request(self, source: Source) -> Request | None:
+        """How a source is asked for it, by name, else by title; None if it has nothing that is missing."""
+        gaps = {name for name in self.gaps if FIELDS[name] in source.gives}
+        parts = source.gives & {*FIELDS.values()}
+        if self.name:
+            name = self.name.at(source.name)
+            return Request("paper", name, 1, parts=parts) if gaps and name else None
+        title = " ".join(words_of(self.paper.title))
+        # references alone are not worth a search
+        return Request("search", title, SAME_TITLE, parts=parts) if title and gaps - {"references"} else None
+
+    def fill(self, papers: Sequence[Paper], asked: Request, at: float) -> None:
+        """Take what is missing from a service's paper. With another title it is not taken: the number is wrong."""
+        same = resembles if asked.operation == "paper" else is_work
+        if (paper := next((one for one in papers if same(self.reference, one)), None)) is None:
+            return
         known: dict[str, object] = {name: getattr(paper, part) for name, part in FIELDS.items()}
         known["year"] = paper.year if FIRST_YEAR <= (paper.year or 0) <= LAST_YEAR else None
         update = {
             name: known[name] for name in FIELDS if name in self.gaps and known[name] not in (None, "", ())
         }
         self.paper = self.paper.model_copy(update=update)
-        self.filled |= {NAMES.get(name, name): {"from": paper.id, "at": at} for name in update}
+        when = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+        self.filled |= {NAMES.get(name, name): {"from": paper.id, "at": when} for name in update}
         self.gaps -= update.keys()
 
     def entry(self) -> dict[str, object]:
@@ -109,21 +121,23 @@ class Completion(Reader):
         ledger: Path,
         *,
         wanted: Callable[[RawPaper], bool] = lambda paper: True,
-        cache: Callable[[], LookupCache] = LookupCache,
+        cache: LookupCache | None = None,
     ) -> None:
         self.name, self._reader, self._ledger = reader.name, reader, ledger
-        self._wanted, self._open_cache, self._endpoints = wanted, cache, literature.endpoints
+        self._wanted, self._cache = wanted, cache or LookupCache()
         cascade = literature.cascade if "cascade" in literature.model_fields_set else DEFAULT
         names: list[SourceName] = [name for name in cascade if name != "local"]
-        self._services = [CascadeSource(connect(name, literature)) for name in names]
+        self._services = [
+            CascadeSource(connect(name, literature), self._cache, literature.endpoints.get(name, ""))
+            for name in names
+        ]
         self._planned = [SERVICES[name] for name in names or DEFAULT]
         self._fields = {
             field for field, part in FIELDS.items() if any(part in one.gives for one in self._planned)
         }
         self.failures: dict[str, str] = {}
         """Why a service could not be asked, by its name."""
-        self._counts = defaultdict[str, Counter[str]](Counter)
-        self.completed = self._counts
+        self.completed = self._counts = defaultdict[str, Counter[str]](Counter)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
         return self._reader.authors(wanted)
@@ -133,7 +147,7 @@ class Completion(Reader):
         rejects.undated, papers = True, self._reader.papers(rejects)
         self._ledger.parent.mkdir(parents=True, exist_ok=True)
         with (
-            self._open_cache() as cache,
+            self._cache,
             asyncio.Runner() as runner,
             self._ledger.open("w", encoding="utf-8") as ledger,
         ):
@@ -141,7 +155,7 @@ class Completion(Reader):
                 self._incomplete(number, paper, rejects) for number, paper in islice(papers, BATCH)
             ]:
                 here = rejects.file, rejects.unit
-                runner.run(self._complete([one for one in some if one.gaps], cache))
+                runner.run(self._complete([one for one in some if one.gaps]))
                 for one in some:
                     rejects.file, rejects.unit = one.place
                     if one.gaps or one.filled:
@@ -180,18 +194,23 @@ class Completion(Reader):
             elif name in _names(one.gaps):
                 self._counts[name]["not found"] += 1
 
-    async def _complete(self, papers: Sequence[Incomplete], cache: LookupCache) -> None:
+    async def _complete(self, papers: Sequence[Incomplete]) -> None:
         for service in self._services:
-            fields = {name for name, part in FIELDS.items() if part in service.source.gives}
-            named = defaultdict[str, list[Incomplete]](list)
+            asked = defaultdict[Request, list[Incomplete]](list)
             for one in papers:
-                if one.gaps & fields and one.name and (name := one.name.at(service.name)):
-                    named[name].append(one)
-            await self._by_name(service, named, cache)
-            for one in papers:
-                # references alone are not worth a search
-                if one.name is None and one.gaps & fields - {"references"}:
-                    await self._by_title(service, one, cache)
+                if request := one.request(service.source):
+                    asked[request].append(one)
+            answers = {request: await service.cached(request) for request in asked}
+            if "papers" not in service.source.lacking:
+                answers |= await self._together(
+                    service,
+                    {one: asked[one] for one in asked if one.operation == "paper" and not answers[one]},
+                )
+            for request, ones in asked.items():
+                if (answer := answers[request]) is None:
+                    answer = await self._ask(service, request, ones), time.time()
+                for one in ones:
+                    one.fill(answer[0] or (), request, answer[1])
         if papers and all(service.failure for service in self._services):
             why = "; ".join(self.failures.values()) or "literature.cascade names none"
             raise LiteratureError(
@@ -201,83 +220,40 @@ class Completion(Reader):
                 hint="run the same command again with a network (answers are kept), or leave out --complete",
             )
 
-    async def _by_name(
-        self, service: CascadeSource, named: Mapping[str, Sequence[Incomplete]], cache: LookupCache
-    ) -> None:
-        """Complete papers by DOI or arXiv number. A paper with another title is not taken: the number is wrong."""
-        answers = {name: self._cached(service, name, cache) for name in named}
-        rest = [name for name, answer in answers.items() if answer is None]
-        together = [[name] for name in rest] if "papers" in service.source.lacking else [rest] if rest else []
-        for names in together:
-            asked = [one for name in names for one in named[name]]
-            answer = await self._ask(
-                service, "papers" if names is rest else "paper", " ".join(names), len(names), asked
+    async def _together(
+        self, service: CascadeSource, asked: Mapping[Request, Sequence[Incomplete]]
+    ) -> dict[Request, tuple[tuple[Paper, ...], float]]:
+        """The answers for papers by DOI or arXiv number, from requests for many; empty where none came."""
+        if not asked:
+            return {}
+        names = " ".join(one.query for one in asked)
+        whole = replace(next(iter(asked)), operation="papers", query=names, limit=len(asked))
+        papers = await self._ask(service, whole, [one for ones in asked.values() for one in ones])
+        answers: dict[Request, tuple[tuple[Paper, ...], float]] = dict.fromkeys(asked, ((), time.time()))
+        for request, (one, *_) in asked.items() if papers is not None else ():
+            name = identify(request.query).key
+            own = tuple(
+                paper for paper in papers or () if name in names_of(paper) or is_work(one.reference, paper)
             )
-            for name in names if answer else ():
-                known = identify(name)
-                at, papers = answer or ("", ())
-                own = f"{known.kind}:{known.value.casefold()}"
-                same = (
-                    one for one in papers if own in names_of(one) or is_work(named[name][0].reference, one)
-                )
-                answers[name] = self._keep(service, name, (at, tuple(same)), cache)
-        for name, answer in answers.items():
-            for one in named[name]:
-                for paper in answer[1] if answer else ():
-                    if resembles(one.reference, paper):
-                        one.fill(paper, answer[0] if answer else "")
-
-    async def _by_title(self, service: CascadeSource, one: Incomplete, cache: LookupCache) -> None:
-        title = " ".join(words_of(one.paper.title))
-        answer = self._cached(service, title, cache)
-        if (
-            answer is None
-            and title
-            and (answer := await self._ask(service, "search", title, SAME_TITLE, [one]))
-        ):
-            self._keep(service, title, answer, cache)
-        for paper in answer[1] if answer else ():
-            if is_work(one.reference, paper):
-                one.fill(paper, answer[0] if answer else "")
-                break
+            await service.keep(request, own)
+            answers[request] = own, time.time()
+        return answers
 
     async def _ask(
-        self,
-        service: CascadeSource,
-        operation: Operation,
-        query: str,
-        limit: int,
-        papers: Sequence[Incomplete],
-    ) -> _Answer | None:
-        """A service's papers; None if it could not be asked, or answered in part."""
-        request = Request(operation, query, limit, parts=service.source.gives & {*FIELDS.values()})
-        try:
-            found, _ = await service.answer(request)
-        except LackingError:
-            return "", ()
-        except LiteratureError as error:
-            if error is not service.failure:
-                service.fail(error)
-                self.failures[service.name] = error.message
-            for one in papers:
-                one.failed[service.name] = None
-            return None
-        service.succeed()
-        if request.faults:
-            self.failures[service.name] = f"{service.name}: {'; '.join(request.faults)}"
-        return datetime.now(UTC).isoformat(timespec="seconds"), found
+        self, service: CascadeSource, request: Request, papers: Sequence[Incomplete]
+    ) -> tuple[Paper, ...] | None:
+        """A service's papers; None if it could not be asked."""
+        look_up = LookUp(request, self._note)
+        found = await look_up.ask(service, request.operation, request.query, service.source.deadline())
+        for one in papers if look_up.findings().degraded else ():
+            one.failed[service.name] = None
+        return found
 
-    def _cached(self, service: CascadeSource, query: str, cache: LookupCache) -> _Answer | None:
-        return cache.get(service.name, "complete", self._key(service, query), _ANSWER)
-
-    def _keep(self, service: CascadeSource, query: str, answer: _Answer, cache: LookupCache) -> _Answer:
-        if answer[0]:
-            cache.keep_answer(service.name, "complete", self._key(service, query), _ANSWER, answer)
-        return answer
-
-    def _key(self, service: CascadeSource, query: str) -> JsonValue:
-        parts = " ".join(sorted(service.source.gives & {*FIELDS.values()}))
-        return {"asked": query, "parts": parts, "address": self._endpoints.get(service.name, "")}
+    def _note(self, entry: Searched) -> None:
+        if entry.outcome == "failed":
+            self.failures[entry.source] = entry.reason
+        elif entry.reason and entry.outcome != "skipped":  # some records could not be read
+            self.failures[entry.source] = f"{entry.source}: {entry.reason}"
 
 
 def _has(paper: RawPaper, name: str) -> bool:

@@ -1,39 +1,27 @@
 """Papers that a user names by an arXiv number, a DOI or a link, downloaded into a folder."""
 
-import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
 from pathlib import Path
-from typing import Any, cast
 
 import httpx
 
 from manyheads.base.errors import DocumentError, LiteratureError
-from manyheads.base.files import make_folder, read_text, replace_bytes
+from manyheads.base.files import make_folder, replace_bytes
 from manyheads.base.folders import writing
 from manyheads.base.http import in_short
 from manyheads.base.papers import identify, web_address
 from manyheads.config import LiteratureConfig
 from manyheads.config.environment import with_environment
+from manyheads.documents.reading import ending_of
 from manyheads.literature.fulltext import public_service
 from manyheads.literature.library import Library
 
 LARGEST = 100_000_000
 """Maximum bytes of a paper."""
-KINDS = (
-    (r".{0,1019}%PDF-", ".pdf"),
-    (r"PK\x03\x04.{26}\[Content_Types\]", ".docx"),
-    (r"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument\.text", ".odt"),
-    (r"PK\x03\x04.{26}mimetypeapplication/epub", ".epub"),
-    (r"PK\x03\x04", ".zip"),
-    (r"\x1f\x8b", ".tar.gz"),
-    (r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)", ".html"),
-    (r"\s*<(?:\?xml|!DOCTYPE article|article|TEI)\b", ".xml"),
-    (r"\s*(?:%[^\n]*\s+)*\\document(?:class|style)", ".tex"),
-)
-"""Suffixes of papers by how they begin."""
+PACKED = {b"PK\x03\x04": ".zip", b"\x1f\x8b": ".tar.gz"}
+"""Endings of archives, by how they begin."""
 SOURCES = (".tex", ".md", ".markdown", ".rst", ".typ", ".txt", ".json")
 """Texts that only their address tells."""
 PDF_LINK = re.compile(
@@ -41,27 +29,6 @@ PDF_LINK = re.compile(
     re.I,
 )
 """The PDF that a publisher's page of a paper names, as for Google Scholar."""
-
-
-DOWNLOADS = "downloads.jsonl"
-"""In a run's folder: for each paper what was named, and its file."""
-
-
-def downloads(folder: Path) -> Iterator[dict[str, str]]:
-    """The papers that were downloaded or unpacked into a run's folder."""
-    with suppress(OSError, ValueError):
-        for line in read_text(folder / DOWNLOADS).splitlines():
-            if isinstance(entry := json.loads(line), dict):
-                yield {str(key): str(value) for key, value in cast(dict[str, Any], entry).items()}
-
-
-def source_of(path: Path) -> str:
-    """What a user named to get a file of a run's folder: an address, an archive; else the file."""
-    for folder in path.parents[:6]:
-        for entry in downloads(folder):
-            if path.resolve() == (folder / entry.get("file", "")).resolve():
-                return entry.get("named", str(path))
-    return str(path)
 
 
 async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
@@ -117,9 +84,9 @@ async def _paper_at(
             f"{named} cannot be downloaded: {cause}", source=error.source, tried=address,
             hint="check the address and the network, or download the paper and name the file",
         ) from error  # fmt: skip
-    kinds = (suffix for begin, suffix in KINDS if re.match(begin.encode(), body[:4096], re.I | re.S))
     own = Path(httpx.URL(address).path).suffix.lower()
-    suffix = next(kinds, own if own in SOURCES and b"\0" not in body else "")
+    suffix = ending_of(body[:4096]) or next((PACKED[each] for each in PACKED if body.startswith(each)), "")
+    suffix = suffix or (own if own in SOURCES and b"\0" not in body else "")
     if suffix == ".html" and not page and (link := PDF_LINK.search(body[:300_000])):
         pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
         with suppress(httpx.InvalidURL):  # which is said when it is asked

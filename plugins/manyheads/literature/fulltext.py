@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
+from pydantic import TypeAdapter
 
 from manyheads.base.errors import DocumentError
 from manyheads.base.http import Pace
@@ -15,6 +16,7 @@ from manyheads.base.papers import fold, identify
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import with_environment
 from manyheads.documents import Document, read_apart
+from manyheads.literature.library import Library
 from manyheads.literature.source import HttpService
 
 PACE = Pace(3.0, at_once=1)
@@ -54,11 +56,14 @@ def public_service(address: str, config: LiteratureConfig, name: SourceName, ret
     )  # fmt: skip
 
 
-async def download(paper_id: str, title: str, address: str, config: LiteratureConfig) -> Document:
-    """A paper's text from the PDF at an address; a private one only where `literature.endpoints` has its host.
+async def open_text(library: Library, paper_id: str, title: str, address: str) -> Document:
+    """A paper's text from the PDF at its `open_text`; a private address only where `literature.endpoints` has its host.
     Raises `LiteratureError` if it cannot be had, `DocumentError` if it cannot be read or is another paper.
     """
-    service = public_service(address, config, identify(paper_id).source or "local")
+    place, cache = ("library", "text", f"{title}\n{address}", TypeAdapter(Document)), library.cache
+    if cache and (known := await asyncio.to_thread(cache.get, *place)):
+        return known
+    service = public_service(address, library.config, identify(paper_id).source or "local")
     body = await service.get(address, {}, bytes, f"text of “{title}”", until=service.deadline())
     if b"%PDF-" not in body[:1024]:
         raise DocumentError(f"{address} is not a PDF")
@@ -71,4 +76,6 @@ async def download(paper_id: str, title: str, address: str, config: LiteratureCo
             raise DocumentError(error.message.replace(str(path), address)) from error
     if fold(title) not in fold(f"{document.title} {document.text()}"):
         raise DocumentError(f"{address} is not “{title}”, but “{document.title}”")
+    if cache:
+        await asyncio.to_thread(cache.keep_answer, *place, document)
     return document

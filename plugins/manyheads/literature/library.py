@@ -21,7 +21,6 @@ from manyheads.base.papers import (
 )
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
-from manyheads.literature import crossref, openalex, pubmed, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.crossref import Crossref
 from manyheads.literature.local import LocalSource
@@ -34,7 +33,6 @@ from manyheads.literature.source import ALL, HttpService, Operation, Part, Reque
 
 if TYPE_CHECKING:
     from manyheads.corpus.ecosystem import KnowledgeBank
-    from manyheads.documents import Document
 
 
 ENOUGH = 3
@@ -57,34 +55,19 @@ def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
     """A service as a source, optionally with other `paces`; no contact before the first request."""
-    service, where = SERVICES[name], f"literature.endpoints.{name}"
-    address = config.endpoints.get(name)
-    options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
+    service, address = SERVICES[name], config.endpoints.get(name)
+    key_env = config.semantic_scholar_key_env if name == "semantic_scholar" else service.key_env
 
-    def own(variable: str) -> str | None:
-        return secret(variable, address or service.address, where)
+    def own(variable: str | None) -> str | None:
+        where = f"literature.endpoints.{name}"
+        return secret(variable, address or service.address, where) if variable else None
 
-    if address:
-        options["address"] = with_environment(address)
-    match name:
-        case "openalex":
-            options |= {"key": own(openalex.KEY_ENV), "mailto": own(openalex.MAILTO_ENV)}
-        case "crossref":
-            mailto = own(crossref.MAILTO_ENV)
-            options |= {"mailto": mailto, "pace": crossref.POLITE if mailto else crossref.PUBLIC}
-        case "pubmed":
-            key = own(pubmed.KEY_ENV)
-            options |= {"key": key, "pace": pubmed.WITH_KEY if key else pubmed.ALONE}
-        case "semantic_scholar":
-            variable = config.semantic_scholar_key_env
-            key = own(variable)
-            pace = semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL
-            options |= {"key_env": variable, "key": key, "pace": pace}
-        case _:
-            pass
-    if paces and name in paces:
-        options["pace"] = paces[name]
-    return service(**options)
+    key, mailto = own(key_env), own(service.mailto_env)
+    return service(
+        name=name, address=with_environment(address) if address else service.address,
+        key_env=key_env, key=key, mailto=mailto, retries=config.retries, patience=config.patience,
+        pace=(paces or {}).get(name) or service.paces[bool(key or mailto)],
+    )  # fmt: skip
 
 
 class Library:
@@ -122,7 +105,7 @@ class Library:
     ) -> None:
         self.config, self._bank, self._bound, self.note = config, bank, bound, note
         self._sources, self._paces = sources, paces or {}
-        self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
+        self.cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
         self._record = LookupCache(record, record=True) if record else None
         self._under_way = SingleFlight()
 
@@ -200,21 +183,9 @@ class Library:
         """A paper's references. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._references, "references", paper_id, limit, parts, window)
 
-    async def text(self, paper_id: str, title: str, address: str) -> "Document":
-        """The full text of a paper at its `open_text`. Raises `LiteratureError` or `DocumentError` if there is none."""
-        from manyheads.literature.fulltext import Document, download
-
-        place = ("library", "text", f"{title}\n{address}", TypeAdapter(Document))
-        if self._cache and (known := await asyncio.to_thread(self._cache.get, *place)):
-            return known
-        document = await download(paper_id, title, address, self.config)
-        if self._cache:
-            await asyncio.to_thread(self._cache.keep_answer, *place, document)
-        return document
-
     async def close(self) -> None:
         """Close files."""
-        for file in filter(None, (self._cache, self._record)):
+        for file in filter(None, (self.cache, self._record)):
             file.close()
 
     async def __aenter__(self) -> Self:
@@ -236,7 +207,7 @@ class Library:
         for name in config.cascade:
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(CascadeSource(source, self._cache, address))
+                members.append(CascadeSource(source, self.cache, address))
             elif self._bank is not None:
                 members.append(CascadeSource(LocalSource(self._bank)))
         if not members:

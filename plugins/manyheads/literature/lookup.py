@@ -18,12 +18,12 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.base.errors import CacheError, JournalError, LiteratureError
-from manyheads.base.files import cache_folder, opened, writable
+from manyheads.base.files import Closing, cache_folder, opened, writable
 from manyheads.base.http import GarbledError, OverdueError, RefusedError
 from manyheads.base.papers import Paper
+from manyheads.base.sqlite import Database
 from manyheads.config import SourceName
 from manyheads.core.events import Searched
-from manyheads.corpus.vectors import CheckedDatabase, Closing
 from manyheads.literature.source import LackingError, Operation, Request, Source, WithheldError
 
 CACHE = "literature.sqlite"
@@ -52,10 +52,17 @@ class LookupCache(Closing):
     ) -> None:
         self._path, self._max_age, self._replace_broken = path or cache_folder() / CACHE, max_age, not record
         self._lock = threading.Lock()
-        self._opened: CheckedDatabase | None = None
+        self._opened: Database | None = None
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
         """The stored answer; None if there is none, or it is damaged, too old or of an earlier version's format."""
+        dated = self.dated(source, operation, request, shape)
+        return dated and dated[0]
+
+    def dated(
+        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]
+    ) -> tuple[T, float] | None:
+        """As `get`, with the time of the answer in seconds since 1970."""
         key = _key(source, operation, request)
         row = self._database().row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
         if row is None:
@@ -73,7 +80,7 @@ class LookupCache(Closing):
                 return None
             raise self._failed(error) from error
         with suppress(ValidationError):
-            return shape.validate_python(value)
+            return shape.validate_python(value), row[0]
         return None
 
     def keep_answer(
@@ -96,13 +103,11 @@ class LookupCache(Closing):
         self._database()  # report its errors before any work
         return self
 
-    def _database(self) -> CheckedDatabase:
+    def _database(self) -> Database:
         with self._lock:
             if self._opened is None:
                 broken = self._replace_broken
-                self._opened = CheckedDatabase(
-                    self._path, _TABLE, failure=self._failed, replace_broken=broken
-                )
+                self._opened = Database(self._path, _TABLE, failure=self._failed, replace_broken=broken)
             return self._opened
 
     def _failed(self, error: Exception) -> CacheError:
@@ -300,24 +305,32 @@ class CascadeSource:
             self._failure = None
         return self._failure
 
+    async def cached(self, request: Request) -> tuple[tuple[Paper, ...], float] | None:
+        """The papers of an earlier answer, and its time in seconds since 1970."""
+        return await asyncio.to_thread(self._cache.dated, *self._place(request)) if self._cache else None
+
+    async def keep(self, request: Request, papers: tuple[Paper, ...]) -> None:
+        """Cache an answer, unless a part of it could not be read."""
+        if self._cache and not request.faults:
+            await asyncio.to_thread(self._cache.keep_answer, *self._place(request), papers)
+
     async def answer(self, request: Request) -> tuple[tuple[Paper, ...], bool]:
         """The source's papers, and whether they were cached. Raises `LiteratureError`, `CacheError`."""
-        key: dict[str, JsonValue] = {
-            "asked": request.query,
-            "address": self._address,
-            "parts": " ".join(sorted(request.parts)),
-        }
-        if request.operation != "paper":
-            key |= {"limit": request.limit, "window": str(request.window)}
-        place, cache = (self.name, request.operation, key, _PAPERS), self._cache
-        if cache and (papers := await asyncio.to_thread(cache.get, *place)) is not None:
-            return papers, True
+        if (known := await self.cached(request)) is not None:
+            return known[0], True
         if failure := self.failure:
             raise failure.with_traceback(None)  # else the traceback would grow each time
         papers = tuple(await self.source.look_up(request))
-        if cache and not request.faults:
-            await asyncio.to_thread(cache.keep_answer, *place, papers)
+        await self.keep(request, papers)
         return papers, False
+
+    def _place(self, request: Request) -> tuple[str, str, JsonValue, TypeAdapter[tuple[Paper, ...]]]:
+        """Where the cache has the answer to a request."""
+        parts = " ".join(sorted(request.parts))
+        key: dict[str, JsonValue] = {"asked": request.query, "address": self._address, "parts": parts}
+        if request.operation != "paper":
+            key |= {"limit": request.limit, "window": str(request.window)}
+        return self.name, request.operation, key, _PAPERS
 
     def succeed(self) -> None:
         self._strikes = 0

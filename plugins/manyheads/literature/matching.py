@@ -253,7 +253,10 @@ class _CitedEntry:
     @classmethod
     def of(cls, reference: Reference) -> "_CitedEntry":
         return cls(
-            reference, frozenset(_names_in(reference)), fold(reference.text), FoldedWords(reference.text)
+            reference,
+            frozenset(identify(name).key for name in (reference.doi, reference.arxiv) if name),
+            fold(reference.text),
+            FoldedWords(reference.text),
         )
 
     def means(self, paper: Paper) -> bool:
@@ -277,14 +280,7 @@ class _CitedEntry:
 
 def names_of(paper: Paper) -> set[str]:
     """The DOI and the arXiv number of a paper, if known."""
-    own = (f"{each.kind}:{each.value.casefold()}" for each in identifiers_of(paper) if each.kind != "title")
-    return {*own}
-
-
-def _names_in(reference: Reference) -> Iterator[str]:
-    for text in filter(None, (reference.doi, reference.arxiv)):
-        name = identify(text)
-        yield f"{name.kind}:{name.value.casefold()}"
+    return {each.key for each in identifiers_of(paper) if each.kind != "title"}
 
 
 def shares_author(reference: Reference, paper: Paper) -> bool:

@@ -11,32 +11,17 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace, RefusedError
-from manyheads.base.papers import Paper, year_of
+from manyheads.base.papers import ARXIV_DOI, Identifier, Paper, identify, year_of
 from manyheads.config import SourceName
 from manyheads.literature.matching import without_operators
 from manyheads.literature.source import HttpService, Part, Request, T, papers_of, parse, read_json
 
 ADDRESS = "https://api.openalex.org"
-PACE = Pace(0.1)
-"""Ten requests a second, OpenAlex's limit per client."""
-KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
 MOST = 100
 """Results per page, and ids per filter."""
 
 _OWN_ID = re.compile(r"[Ww]\d+")
-
-_ALWAYS = ("id", "title", "publication_year", "publication_date")
-_FIELDS: dict[Part, str] = {
-    "abstract": "abstract_inverted_index",
-    "authors": "authorships",
-    "venue": "primary_location",
-    "citations": "cited_by_count",
-    "doi": "doi",
-    "retracted": "is_retracted",
-    "open_text": "best_oa_location",
-}
 
 
 # The service's records; null is unknown.
@@ -103,18 +88,27 @@ class OpenAlex(HttpService):
     """Works of OpenAlex (docs: developers.openalex.org).
 
     Papers are identified by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
-
-    Args:
-        mailto: an e-mail address for the service to contact the user.
     """
 
     name: SourceName = "openalex"
     tells_retractions: ClassVar[bool] = True
     batch: ClassVar[int] = MOST
-    pace: Pace = PACE
     address: str = ADDRESS
-    key_env: str | None = KEY_ENV
-    mailto: str | None = None
+    paces: ClassVar[tuple[Pace, Pace]] = (Pace(0.1), Pace(0.1))
+    """Ten requests a second, OpenAlex's limit per client."""
+    key_env: str | None = "OPENALEX_API_KEY"
+    mailto_env: ClassVar[str | None] = "OPENALEX_MAILTO"
+    always: ClassVar[Sequence[str]] = ("id", "title", "publication_year", "publication_date")
+    """Always with the date, to check the window."""
+    fields: ClassVar[Mapping[Part, str]] = {
+        "abstract": "abstract_inverted_index",
+        "authors": "authorships",
+        "venue": "primary_location",
+        "citations": "cited_by_count",
+        "doi": "doi",
+        "retracted": "is_retracted",
+        "open_text": "best_oa_location",
+    }
     _has_answered: bool = field(default=False, init=False)
     """Like OpenAlex; at its own address no check is needed."""
 
@@ -123,16 +117,10 @@ class OpenAlex(HttpService):
         headers = {"Authorization": self.key and f"Bearer {self.key}", "From": self.mailto}
         return {name: value for name, value in headers.items() if value}
 
-    @property
-    def _works_url(self) -> str:
-        return f"{self.address.rstrip('/')}/works"
-
     async def search(self, request: Request) -> list[Paper]:
         """Works with all the words in title, abstract or full text, most relevant first."""
         words = without_operators(request.query)
-        if not words:
-            return []
-        return await self._works(request, search=words)
+        return await self._works(request, search=words) if words else []
 
     async def paper(self, request: Request) -> list[Paper]:
         """One work."""
@@ -140,21 +128,23 @@ class OpenAlex(HttpService):
         def read(body: bytes) -> list[Paper]:
             return papers_of([read_json(body)], _fields, request)
 
-        return await self._work(request, _select(request), read) or []
+        return await self._work(request, ",".join(self.selected(request.parts)), read) or []
 
-    async def papers(self, request: Request) -> list[Paper]:
-        """Works by DOI or arXiv number, a hundred at a time."""
-        names = [name.removeprefix("doi:") for name in map(_identifier, request.query.split()) if name]
-        dois, papers = [doi for doi in names if not {*",|"} & {*doi}], list[Paper]()
-        for start in range(0, len(dois), MOST):
-            some = dois[start : start + MOST]
-            papers += await self._works(replace(request, limit=len(some)), f"doi:{'|'.join(some)}")
-        return papers
+    def named(self, name: str) -> str | None:
+        doi = (_identifier(name) or "").removeprefix("doi:")
+        return None if {*",|"} & {*doi} else doi
+
+    async def batch_of(self, names: Sequence[str], request: Request) -> list[Paper]:
+        return await self._those("doi", names, request)
 
     async def references(self, request: Request) -> list[Paper]:
         """The references of a work, in OpenAlex's order."""
         work = await self._work(request, "id,referenced_works", _LINKED)
-        return await self._works_of(work and work.referenced_works, request)
+        links = (work and work.referenced_works) or ()
+        ids = [_tail(link) for link in links if isinstance(link, str)]
+        if faulty := len(links) - len(ids):
+            request.faults.append(f"{faulty} of {len(links)} ids cannot be read")
+        return await self.linked(ids, lambda some: self._those("openalex_id", some, request), request)
 
     async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
         """One work; None if it does not exist.
@@ -163,48 +153,31 @@ class OpenAlex(HttpService):
         """
         if (identifier := _identifier(request.query)) is None:
             return None
-        url, what = f"{self._works_url}/{quote(identifier, safe='')}", f"work {request.query}"
-        try:
-            work = await self.get(url, {"select": fields}, read, what, until=request.until)
-        except LiteratureError as error:
-            match error.__cause__:
-                case RefusedError(status=404):
-                    work = None
-                case _:
-                    raise
+
+        def is_absent(refusal: RefusedError) -> bool:
+            return refusal.status == 404
+
+        path = f"/works/{quote(identifier, safe='')}"
+        work = await self.ask_one(path, {"select": fields}, read, request, is_absent)
         if work is None and not self._has_answered and self.address != ADDRESS:
-            await self._page({"select": ",".join(_ALWAYS)}, "*", 1, request)
+            await self._page({"select": ",".join(self.always)}, "*", 1, request)
         self._has_answered = True
         return work
 
+    async def _those(self, field: str, values: Sequence[str], request: Request) -> list[Paper]:
+        return await self._works(replace(request, limit=len(values)), f"{field}:{'|'.join(values)}")
+
     async def _works(self, request: Request, *filters: str, **query: str) -> list[Paper]:
         """Page after page until there are enough; the window is checked again after the service's filter."""
-        window = request.window
         # the service's own filters include both ends
-        if window.after:
-            filters = (*filters, f"from_publication_date:{window.after}")
-        if window.before:
-            filters = (*filters, f"to_publication_date:{window.before - dt.timedelta(days=1)}")
-        query |= {"select": _select(request), **({"filter": ",".join(filters)} if filters else {})}
+        bounds = {"from_publication_date": request.window.after, "to_publication_date": request.window.last}
+        filters = (*filters, *(f"{name}:{day}" for name, day in bounds.items() if day))
+        query |= {"select": ",".join(self.selected(request.parts))}
+        if filters:
+            query["filter"] = ",".join(filters)
         return await self.paged(
             lambda cursor: self._page(query, cursor, request.limit, request), "*", request
         )
-
-    async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
-        """The works with these ids, in order, a hundred per request."""
-        links, papers = links or (), list[Paper]()
-        texts = [link for link in links if isinstance(link, str)]
-        if faulty := len(links) - len(texts):
-            request.faults.append(f"{faulty} of {len(links)} ids cannot be read")
-        ids = [*dict.fromkeys(map(_tail, texts))]
-        for start in range(0, len(ids), MOST):
-            if len(papers) >= request.limit:
-                break
-            some = ids[start : start + MOST]
-            works = await self._works(replace(request, limit=len(some)), f"openalex_id:{'|'.join(some)}")
-            place = {f"openalex:{one}": number for number, one in enumerate(some)}
-            papers += sorted(works, key=lambda paper: place.get(paper.id, len(place)))
-        return papers[: request.limit]
 
     async def _page(
         self, query: Mapping[str, str], cursor: str, limit: int, request: Request
@@ -218,23 +191,17 @@ class OpenAlex(HttpService):
             return papers, page.meta.next_cursor if page.results else None
 
         params = {**query, "per-page": min(limit, MOST), "cursor": cursor}
-        page = await self.get(self._works_url, params, read, "search", until=request.until)
+        page = await self.ask("/works", params, read, request)
         self._has_answered = True
         return page
 
 
-def _select(request: Request) -> str:
-    """The fields to request; always with the date, to check the window."""
-    return ",".join([*_ALWAYS, *(field for part, field in _FIELDS.items() if part in request.parts)])
-
-
 def _identifier(paper_id: str) -> str | None:
     """OpenAlex's form of a paper's identifier; None for unsupported ones."""
-    kind, _, rest = paper_id.partition(":")
-    match kind.upper():
-        case "DOI":
-            return f"doi:{rest}"
-        case "ARXIV":
-            return f"doi:10.48550/arxiv.{rest}"
+    match identify(paper_id):
+        case Identifier("doi", doi):
+            return f"doi:{doi}"
+        case Identifier("arxiv", number):
+            return f"doi:{ARXIV_DOI}{number}"
         case _:
             return paper_id.upper() if _OWN_ID.fullmatch(paper_id) else None

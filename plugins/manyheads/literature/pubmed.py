@@ -13,35 +13,14 @@ from pydantic import BaseModel, Field
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import Paper, identify, year_of
 from manyheads.config import SourceName
+from manyheads.literature import source
 from manyheads.literature.matching import without_operators
-from manyheads.literature.source import (
-    ALL,
-    HttpService,
-    LackingError,
-    Part,
-    Request,
-    T,
-    WithheldError,
-    papers_of,
-    parse,
-    read_xml,
-    text_at,
-)
-
-ADDRESS = "https://eutils.ncbi.nlm.nih.gov"
-ALONE, WITH_KEY = Pace(0.34), Pace(0.1)
-"""NCBI's limits: three requests a second, with a key ten."""
-KEY_ENV = "NCBI_API_KEY"
+from manyheads.literature.source import HttpService, LackingError, Part, Request, T, text_at
 
 _PAGE, _MOST = 100, 9_998
 """Articles of one request, and the last one that a search reaches."""
 _FIRST, _LAST = dt.date(1000, 1, 1), dt.date(3000, 12, 31)
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
-    )
-}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
 class _Search(BaseModel):
@@ -63,11 +42,12 @@ class PubMed(HttpService):
 
     name: SourceName = "pubmed"
     tells_retractions: ClassVar[bool] = True
-    gives: ClassVar[frozenset[Part]] = frozenset((*ALL.difference(("citations",)), "references"))
+    gives: ClassVar[frozenset[Part]] = source.WITH_REFERENCES.difference(("citations",))
     batch: ClassVar[int] = _PAGE
-    pace: Pace = ALONE
-    address: str = ADDRESS
-    key_env: str | None = KEY_ENV
+    address: str = "https://eutils.ncbi.nlm.nih.gov"
+    paces: ClassVar[tuple[Pace, Pace]] = (Pace(0.34), Pace(0.1))
+    """NCBI's limits: three requests a second, with a key ten."""
+    key_env: str | None = "NCBI_API_KEY"
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -77,55 +57,38 @@ class PubMed(HttpService):
         """Articles by PubMed's relevance, which knows synonyms."""
         if not (words := without_operators(request.query)):
             return []
-        window, dates = request.window, {}
+        window, size = request.window, min(request.limit, _PAGE)
+        query = {"term": words, "sort": "relevance"}
         if window.after or window.before:
-            last = window.before - dt.timedelta(days=1) if window.before else _LAST
-            dates = {
-                "datetype": "pdat",
-                "mindate": f"{window.after or _FIRST:%Y/%m/%d}",
-                "maxdate": f"{last:%Y/%m/%d}",
-            }
+            first, last = (f"{day:%Y/%m/%d}" for day in (window.after or _FIRST, window.last or _LAST))
+            query |= {"datetype": "pdat", "mindate": first, "maxdate": last}
 
-        async def page(start: int) -> tuple[list[Paper], int | None]:
-            size = min(request.limit, _PAGE)
-            ids, total = await self._ids({"term": words, "sort": "relevance", **dates}, start, size, request)
-            return await self._articles(ids, request), start + size if start + size < min(
-                total, _MOST
-            ) else None
+        async def page(start: int) -> tuple[list[Paper], int]:
+            ids, total = await self._ids(query, start, size, request)
+            return await self._articles(ids, request), min(total, _MOST)
 
-        return await self.paged(page, 0, request)
+        return await self.numbered(page, size, request)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One article."""
         papers = await self._articles(await self._named([request.query], request), request)
         return _with_dois(papers, [request.query])
 
-    async def papers(self, request: Request) -> list[Paper]:
-        """Articles by DOI, a hundred at a time; PubMed has no arXiv numbers."""
-        names = [name for name in request.query.split() if identify(name).kind == "doi"]
-        papers = list[Paper]()
-        for start in range(0, len(names), _PAGE):
-            ids = await self._named(names[start : start + _PAGE], request)
-            papers += _with_dois(await self._articles(ids, request), names)
-        return [*filter(request.window.holds, papers)]
+    def named(self, name: str) -> str | None:
+        """A DOI; PubMed has no arXiv numbers."""
+        return name if identify(name).kind == "doi" else None
+
+    async def batch_of(self, names: Sequence[str], request: Request) -> list[Paper]:
+        return _with_dois(await self._articles(await self._named(names, request), request), names)
 
     async def references(self, request: Request) -> list[Paper]:
         """The references of an article that are in PubMed, if it lists them, in order."""
         ids = await self._named([request.query], request)
         cited = await self._fetched(ids, lambda articles: [*map(_cited, articles)], request) if ids else []
         if cited and not cited[0]:
-            raise WithheldError(
-                f"{self.name}: references of {request.query}: not listed there",
-                source=self.name,
-                hint="add another source to literature.cascade",
-            )
-        links = [*dict.fromkeys(cited[0] if cited else [])]
-
-        async def page(start: int) -> tuple[list[Paper], int | None]:
-            end = start + _PAGE
-            return await self._articles(links[start:end], request), end if end < len(links) else None
-
-        return await self.paged(page, 0, request) if links else []
+            raise self.withheld(request, "not listed there")
+        links = cited[0] if cited else []
+        return await self.linked(links, lambda some: self._articles(some, request), request)
 
     async def _named(self, names: Sequence[str], request: Request) -> list[str]:
         """The PubMed numbers of articles; raises `LackingError` for arXiv numbers."""
@@ -149,51 +112,38 @@ class PubMed(HttpService):
         """The numbers of the articles that match, and how many there are."""
 
         def read(body: bytes) -> tuple[list[str], int]:
-            page = parse(_SearchPage, body).esearchresult
+            page = source.parse(_SearchPage, body).esearchresult
             if page.error:
                 raise RefusedError(400, text=page.error)
             if page.count is None or page.idlist is None:
                 raise GarbledError("neither a count nor numbers")
             return page.idlist, page.count
 
-        params = {
-            **query,
-            "db": "pubmed",
-            "retmode": "json",
-            "retstart": start,
-            "retmax": size,
-            "tool": "manyheads",
-        }
-        return await self.get(
-            self._url("esearch"), params, read, f"search {query['term'][:80]}", until=request.until
-        )
+        params = {**query, "retmode": "json", "retstart": start, "retmax": size}
+        return await self._tool("esearch", params, read, request)
 
     async def _articles(self, ids: Sequence[str], request: Request) -> list[Paper]:
         """The articles with these numbers, in order."""
 
         def read(articles: list[Element]) -> list[Paper]:
-            return papers_of(articles, lambda one: _fields(one, request), request, len(ids))
+            return source.papers_of(articles, source.requested(_fields, request), request, len(ids))
 
-        place = {f"pubmed:{one}": number for number, one in enumerate(ids)}
-        papers = await self._fetched(ids, read, request) if ids else []
-        return sorted(papers, key=lambda paper: place.get(paper.id, len(place)))
+        return source.in_order(await self._fetched(ids, read, request), ids) if ids else []
 
     async def _fetched(self, ids: Sequence[str], read: Callable[[list[Element]], T], request: Request) -> T:
-        params = {"db": "pubmed", "retmode": "xml", "id": ",".join(ids), "tool": "manyheads"}
-        what = f"{len(ids)} articles"
-        return await self.get(
-            self._url("efetch"),
-            params,
-            lambda body: read([*read_xml(body, "PubmedArticleSet")]),
-            what,
-            until=request.until,
+        params: dict[str, str | int] = {"retmode": "xml", "id": ",".join(ids)}
+        return await self._tool(
+            "efetch", params, lambda body: read([*source.read_xml(body, "PubmedArticleSet")]), request
         )
 
-    def _url(self, tool: str) -> str:
-        return f"{self.address.rstrip('/')}/entrez/eutils/{tool}.fcgi"
+    async def _tool(
+        self, tool: str, params: dict[str, str | int], read: Callable[[bytes], T], request: Request
+    ) -> T:
+        params |= {"db": "pubmed", "tool": "manyheads"}
+        return await self.ask(f"/entrez/eutils/{tool}.fcgi", params, read, request)
 
 
-def _fields(record: Element, request: Request) -> dict[str, Any] | None:
+def _fields(record: Element) -> dict[str, Any] | None:
     """An article as the fields of a paper; None for a book."""
     if (article := record.find("MedlineCitation/Article")) is None:
         if record.find("BookDocument") is None:
@@ -224,7 +174,13 @@ def _fields(record: Element, request: Request) -> dict[str, Any] | None:
         text_at(one, "ArticleIdList/ArticleId[@IdType='doi']") or text_at(one, "Citation")
         for one in record.findall("PubmedData/ReferenceList//Reference")
     )
-    fields = {
+    return {
+        "id": f"pubmed:{number}",
+        "source": "pubmed",
+        # a title that was translated into English stands in brackets
+        "title": re.sub(r"^\[(.*)\]$", r"\1", title.removesuffix(".")).removesuffix("."),
+        "year": year,
+        "date": date,
         "references": tuple(filter(None, cited)),
         "abstract": " ".join(parts),
         "authors": tuple(filter(None, people)),
@@ -233,14 +189,6 @@ def _fields(record: Element, request: Request) -> dict[str, Any] | None:
         "url": f"https://pubmed.ncbi.nlm.nih.gov/{number}/",
         "retracted": "retracted publication" in kinds,
     }
-    return {
-        "id": f"pubmed:{number}",
-        "source": "pubmed",
-        # a title that was translated into English stands in brackets
-        "title": re.sub(r"^\[(.*)\]$", r"\1", title.removesuffix(".")).removesuffix("."),
-        "year": year,
-        "date": date,
-    } | {part: value for part, value in fields.items() if part in request.parts}
 
 
 def _with_dois(papers: Sequence[Paper], names: Sequence[str]) -> list[Paper]:
@@ -259,7 +207,8 @@ def _date(article: Element) -> tuple[dt.date | None, int | None]:
     """The day and the year of an article: of its electronic version, else of its issue, which may be `1998 Dec-1999 Jan`."""
     for place in ("ArticleDate", "Journal/JournalIssue/PubDate"):
         year, month, day = (text_at(article, f"{place}/{part}") for part in ("Year", "Month", "Day"))
-        month = str(_MONTHS.get(month[:3].casefold(), month))
+        if (name := month[:3].casefold()) in _MONTHS:
+            month = str(_MONTHS.index(name) + 1)
         if year.isdecimal() and month.isdecimal() and day.isdecimal():
             date = dt.date(int(year), int(month), int(day))
             return date, date.year

@@ -2,23 +2,21 @@
 
 import datetime as dt
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import parse_qsl, quote
 
 from pydantic import BaseModel, model_validator
 
-from manyheads.base.errors import LiteratureError
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ANY_TIME, Paper, year_of
 from manyheads.config import SourceName
 from manyheads.literature.source import (
-    ALL,
+    WITH_REFERENCES,
     HttpService,
     Part,
     Request,
-    WithheldError,
     papers_of,
     parse,
     read_json,
@@ -28,27 +26,9 @@ if TYPE_CHECKING:
     from semanticscholar import AsyncSemanticScholar
     from semanticscholar.PaginatedResults import PaginatedResults
 
-ADDRESS = "https://api.semanticscholar.org"
-WITH_KEY = Pace(1.0)
-"""Rate limit with a key: one request a second, over all endpoints together."""
-SHARED_POOL = Pace(3.0)
-"""Without a key all users share one pool; each address's share was a hundred requests in five minutes."""
-
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
-_BATCH_MOST = 500
 """The service's limits: results per page, and number of results reachable."""
-_FIELDS: dict[Part, str] = {
-    "abstract": "abstract",
-    "authors": "authors",
-    "venue": "venue",
-    "citations": "citationCount",
-    "date": "publicationDate",
-    "doi": "externalIds",
-    "url": "url",
-    "open_text": "openAccessPdf",
-    "references": "references.title,references.externalIds",
-}
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
 _HYPHENS = re.compile(r"[-‐‑‒–—]")
@@ -125,9 +105,24 @@ class SemanticScholar(HttpService):
     """
 
     name: SourceName = "semantic_scholar"
-    gives: ClassVar[frozenset[Part]] = frozenset((*ALL, "references"))
-    batch: ClassVar[int] = _BATCH_MOST
-    address: str = ADDRESS
+    gives: ClassVar[frozenset[Part]] = WITH_REFERENCES
+    batch: ClassVar[int] = 500
+    address: str = "https://api.semanticscholar.org"
+    paces: ClassVar[tuple[Pace, Pace]] = (Pace(3.0), Pace(1.0))
+    """Without a key all users share one pool; each address's share was a hundred requests in five minutes. With a key, one request
+    a second over all endpoints together."""
+    always: ClassVar[Sequence[str]] = ("paperId", "title", "year")
+    fields: ClassVar[Mapping[Part, str]] = {
+        "abstract": "abstract",
+        "authors": "authors",
+        "venue": "venue",
+        "citations": "citationCount",
+        "date": "publicationDate",
+        "doi": "externalIds",
+        "url": "url",
+        "open_text": "openAccessPdf",
+        "references": "references.title,references.externalIds",
+    }
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -137,60 +132,76 @@ class SemanticScholar(HttpService):
         """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
         words = " ".join(_HYPHENS.sub(" ", request.query).split())
-        if not words or _is_empty(request):
+        if not words:
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
-        last = window.before - dt.timedelta(days=1) if window.before else ""
-        client, answers = self._package("search", request)
+        client, answers = self._package(request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
-            fields=_names(request),
-            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
+            fields=self._dated(request),
+            publication_date_or_year=""
+            if window == ANY_TIME
+            else f"{window.after or ''}:{window.last or ''}",
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
-        return await _pages(first, answers, size, _SEARCH_MOST)
+        return await self._pages(first, answers, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, answers = self._package(f"paper {request.query}", request)
-        await client.get_paper(path, _names(request))
+        client, answers = self._package(request)
+        await client.get_paper(path, self._dated(request))
         return answers.papers
 
-    async def papers(self, request: Request) -> list[Paper]:
-        """Papers by DOI or arXiv number, five hundred at a time."""
-        names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        client, answers = self._package(f"{len(names)} papers", request)
+    def named(self, name: str) -> str | None:
+        return name if _path(name) else None
+
+    async def batch_of(self, names: Sequence[str], request: Request) -> list[Paper]:
+        client, answers = self._package(request)
         # the package's own method warns of each paper that is not there
-        url, fields = (
-            f"{client.api_url}{client.BASE_PATH_GRAPH}/paper/batch",
-            f"fields={','.join(_names(request))}",
-        )
-        for start in range(0, len(names), _BATCH_MOST):
-            await answers.get_data_async(url, fields, {}, {"ids": names[start : start + _BATCH_MOST]})
-            papers += answers.papers
-        return [*filter(request.window.holds, papers)]
+        url = f"{client.api_url}{client.BASE_PATH_GRAPH}/paper/batch"
+        await answers.get_data_async(url, f"fields={','.join(self._dated(request))}", {}, {"ids": [*names]})
+        return answers.papers
 
     async def references(self, request: Request) -> list[Paper]:
         """A paper's references, none for an unknown paper; without a date filter of the service, those outside the window are dropped."""
-        if (path := _path(request.query)) is None or _is_empty(request):
+        if (path := _path(request.query)) is None:
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, answers = self._package(f"references of {request.query}", request)
-        first = client.get_paper_references(path, _names(request), size)
-        return await _pages(first, answers, size, _LINKS_MOST)
+        client, answers = self._package(request)
+        first = client.get_paper_references(path, self._dated(request), size)
+        return await self._pages(first, answers, size, _LINKS_MOST)
 
-    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
+    async def _pages(
+        self, first: Awaitable["PaginatedResults"], answers: "_Requester", size: int, most: int
+    ) -> list[Paper]:
+        """The papers of pages that the package turns."""
+        results: PaginatedResults | None = None
+
+        async def page(start: int) -> tuple[list[Paper], int | None]:
+            nonlocal results
+            if results is None:
+                results = await first
+            else:
+                await results.async_next_page()
+            end = start + size
+            # a short page is the last, whatever `next` says: the next request would be refused
+            return answers.papers, end if results.next == end and end + size <= most else None
+
+        return await self.paged(page, 0, answers.request)
+
+    def _dated(self, request: Request) -> list[str]:
+        """The fields to request; with the date if a window must be checked."""
+        return self.selected(request.parts if request.window == ANY_TIME else {*request.parts, "date"})
+
+    def _package(self, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
         """The package's client for one look-up, with our requester in place of its own, which is a private part: the package
         offers no other way to send its requests."""
         from semanticscholar import AsyncSemanticScholar
 
-        client, ours = (
-            AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False),
-            _Requester(self, what, request),
-        )
+        client, ours = AsyncSemanticScholar(api_url=self.address, retry=False), _Requester(self, request)
         vars(client)["_requester"] = ours
         return client, ours
 
@@ -201,8 +212,8 @@ class _Requester:
     an answer is validated, or an error; the package words the requests and turns the pages.
     """
 
-    def __init__(self, service: SemanticScholar, what: str, request: Request) -> None:
-        self._service, self._what, self.request = service, what, request
+    def __init__(self, service: SemanticScholar, request: Request) -> None:
+        self._service, self.request = service, request
         self.papers: list[Paper] = []
         """Of the last answer."""
 
@@ -211,21 +222,16 @@ class _Requester:
     ) -> dict[str, Any]:
         """What the package needs of an answer: where the next page begins. The headers are the service's own."""
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
-        later, paging = params.get("offset", "0") != "0", dict[str, Any]()
+        later, path = params.get("offset", "0") != "0", url.removeprefix(self._service.address)
+
+        def is_absent(refusal: RefusedError) -> bool:
+            return _means_none(refusal, later=later)
+
         self.papers = []
-        try:
-            paging = await self._service.get(
-                url,
-                params,
-                lambda body: self._read(body, later),
-                self._what,
-                until=self.request.until,
-                body=payload,
-            )
-        except LiteratureError as error:
-            if not _means_none(error, later=later):
-                raise
-        return {"data": [], **paging}
+        paging = await self._service.ask_one(
+            path, params, lambda body: self._read(body, later), self.request, is_absent, payload
+        )
+        return {"data": [], **(paging or {})}
 
     def _read(self, body: bytes, later: bool) -> dict[str, Any]:
         request = self.request
@@ -239,54 +245,20 @@ class _Requester:
             return {}
         page = parse(_RecordsPage, body)
         if page.data is None:
-            raise WithheldError(
-                f"{self._service.name}: {self._what}: withheld by the publisher",
-                source=self._service.name,
-                hint="add another source to literature.cascade",
-            )
+            raise self._service.withheld(request)
         total = None if later else page.total or len(page.data)
         self.papers = papers_of(page.data, _fields, request, total, page.error)
         return {"offset": page.offset, "next": page.next}
 
 
-def _means_none(error: LiteratureError, *, later: bool) -> bool:
+def _means_none(refusal: RefusedError, *, later: bool) -> bool:
     """Whether a refusal means no paper: an unknown id, no known id, or a page after the last (the service counts matches that it
     does not return). Any other 404 means a wrong address."""
-    match error.__cause__:
-        case RefusedError(status=404, text=text):
-            return " with id " in text and "not found" in text
-        case RefusedError(status=400, text=text):
-            return "No valid paper ids" in text or (
-                later and "Requested data" in text and "is not available" in text
-            )
-        case _:
-            return False
-
-
-async def _pages(
-    first: Awaitable["PaginatedResults"], answers: _Requester, size: int, most: int
-) -> list[Paper]:
-    """The first distinct papers inside the window, over several pages of `size`."""
-    results, request = await first, answers.request
-    papers, seen = dict[str, Paper](), set[str]()
-    for end in range(size, most + 1, size):
-        before = len(seen)
-        seen.update(paper.id for paper in answers.papers)
-        if answers.papers and len(seen) == before:  # the service ignored where the page begins
-            break
-        for paper in filter(request.window.holds, answers.papers):
-            papers.setdefault(paper.id, paper)
-        # a short page is the last, whatever `next` says: the next request would be refused
-        if len(papers) >= request.limit or results.next != end or end + size > most:
-            break
-        await results.async_next_page()
-    return [*papers.values()][: request.limit]
-
-
-def _names(request: Request) -> list[str]:
-    """The fields to request, in a fixed order; with the date if a window must be checked."""
-    parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
-    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
+    text = refusal.text
+    if refusal.status == 404:
+        return " with id " in text and "not found" in text
+    beyond = later and "Requested data" in text and "is not available" in text
+    return refusal.status == 400 and (beyond or "No valid paper ids" in text)
 
 
 def _path(paper_id: str) -> str | None:
@@ -298,9 +270,3 @@ def _path(paper_id: str) -> str | None:
     if known is None or {"", ".", ".."} & {*rest.split("/")}:
         return None
     return f"{known}:{quote(rest, safe='/', errors='replace')}"
-
-
-def _is_empty(request: Request) -> bool:
-    """Whether no paper is requested, or the window is empty."""
-    after, before = request.window.after or dt.date.min, request.window.before
-    return request.limit < 1 or (before is not None and before <= after)

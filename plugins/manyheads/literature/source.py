@@ -4,10 +4,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 from xml.etree.ElementTree import Element, ParseError
 
 from pydantic import BaseModel, ValidationError
@@ -46,6 +46,7 @@ Part = Literal[
 """Optional fields of a paper besides id, title and year; few sources know the last three."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
 """Fields requested by default."""
+WITH_REFERENCES: frozenset[Part] = frozenset((*ALL, "references"))
 Operation = Literal["search", "paper", "papers", "references"]
 
 
@@ -68,6 +69,17 @@ class Request:
     parts: frozenset[Part] = ALL
     until: float = math.inf
     faults: list[str] = field(default_factory=list[str], compare=False)
+
+    def __str__(self) -> str:
+        match self.operation:
+            case "search":
+                return "search"
+            case "papers":
+                return f"{len(self.query.split())} papers"
+            case "references":
+                return f"references of {self.query[:80]}"
+            case _:
+                return f"{self.operation} {self.query[:80]}"
 
 
 class LackingError(LiteratureError):
@@ -103,6 +115,8 @@ class Source:
         refuses, gives an invalid answer, or does not support the look-up."""
         if why := self.lacking.get(request.operation):
             raise LackingError(why, source=self.name)
+        if request.operation != "paper" and (request.limit < 1 or request.window.is_empty):
+            return []
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
         return await operation(replace(request, until=min(request.until, self.deadline())))
 
@@ -137,6 +151,7 @@ class HttpService(Source):
         address: of the service, or of a mirror.
         key_env: environment variable for the key, for services with keys.
         key: the value of that variable, if any.
+        mailto: an e-mail address for the service to contact the user, for services that ask for one.
         backoff: maximum seconds of the first wait between two tries. It doubles with each try and is randomised.
         transport: replaces the client's own, such as one that asks no private address.
     """
@@ -148,8 +163,16 @@ class HttpService(Source):
     address: str = ""
     key_env: str | None = None
     key: str | None = field(default=None, repr=False)
+    mailto: str | None = None
     backoff: float = 1.0
     transport: "httpx.AsyncBaseTransport | None" = field(default=None, repr=False)
+    paces: ClassVar[tuple[Pace, Pace]] = (Pace(), Pace())
+    """The service's own rate limits: for all, and for users with a key or an e-mail address."""
+    mailto_env: ClassVar[str | None] = None
+    """Environment variable for the e-mail address."""
+    always: ClassVar[Sequence[str]] = ()
+    fields: ClassVar[Mapping[Part, str]] = {}
+    """The service's names of the fields to request: of every paper, and by part."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -163,6 +186,71 @@ class HttpService(Source):
 
     def deadline(self) -> float:
         return time.monotonic() + self.patience
+
+    def selected(self, parts: Collection[Part]) -> list[str]:
+        """The service's names of the fields to request, in a fixed order."""
+        return [*self.always, *(name for part, name in self.fields.items() if part in parts)]
+
+    def named(self, name: str) -> str | None:
+        """The service's form of a DOI or an arXiv number; None if it cannot be asked for."""
+        raise NotImplementedError
+
+    async def batch_of(self, names: Sequence[str], request: Request) -> list[Paper]:
+        """The papers with up to `batch` names of the service's form."""
+        raise NotImplementedError
+
+    async def papers(self, request: Request) -> list[Paper]:
+        """Papers by DOI or arXiv number, several per request."""
+        names, papers = [*filter(None, map(self.named, request.query.split()))], list[Paper]()
+        for start in range(0, len(names), self.batch):
+            papers += await self.batch_of(names[start : start + self.batch], request)
+        return [*filter(request.window.holds, papers)]
+
+    async def linked(
+        self, ids: Sequence[str], some: Callable[[Sequence[str]], Awaitable[list[Paper]]], request: Request
+    ) -> list[Paper]:
+        """The papers with the service's own ids, in their order; `some` gives those of up to `batch`."""
+        ids = [*dict.fromkeys(ids)]
+
+        async def page(start: int) -> tuple[list[Paper], int]:
+            part = ids[start : start + self.batch]
+            return in_order(await some(part), part), len(ids)
+
+        return await self.numbered(page, self.batch, request) if ids else []
+
+    def withheld(self, request: Request, why: str = "withheld by the publisher") -> WithheldError:
+        """The error for a paper whose references the service does not give."""
+        hint = "add another source to literature.cascade"
+        return WithheldError(f"{self.name}: {request}: {why}", source=self.name, hint=hint)
+
+    async def ask(
+        self,
+        path: str,
+        params: Mapping[str, str | int],
+        read: Callable[[bytes], T],
+        request: Request,
+        body: object = None,
+    ) -> T:
+        """One request of a look-up to the service; see `get`."""
+        url = f"{self.address.rstrip('/')}{path}"
+        return await self.get(url, params, read, str(request), until=request.until, body=body)
+
+    async def ask_one(
+        self,
+        path: str,
+        params: Mapping[str, str | int],
+        read: Callable[[bytes], T],
+        request: Request,
+        is_absent: Callable[[RefusedError], bool],
+        body: object = None,
+    ) -> T | None:
+        """As `ask`; None if the service refuses as it has no such paper."""
+        try:
+            return await self.ask(path, params, read, request, body)
+        except LiteratureError as error:
+            if isinstance(error.__cause__, RefusedError) and is_absent(error.__cause__):
+                return None
+            raise
 
     async def get(
         self,
@@ -273,6 +361,17 @@ class HttpService(Source):
                 break
             place = following
         return [*papers.values()][: request.limit]
+
+    async def numbered(
+        self, page: Callable[[int], Awaitable[tuple[list[Paper], int]]], size: int, request: Request
+    ) -> list[Paper]:
+        """As `paged`, of a list whose pages of one size begin at a number, and tell how many papers can be had in all."""
+
+        async def at(start: int) -> tuple[list[Paper], int | None]:
+            papers, total = await page(start)
+            return papers, start + size if start + size < total else None
+
+        return await self.paged(at, 0, request)
 
     def _client(self) -> "httpx.AsyncClient":
         import httpx
@@ -394,6 +493,20 @@ def parse(shape: type[_Shape], body: bytes) -> _Shape:
         return shape.model_validate(read_json(body))
     except ValidationError as error:
         raise GarbledError(describe(error)) from error
+
+
+def in_order(papers: Sequence[Paper], ids: Sequence[str]) -> list[Paper]:
+    """The papers in the order of their ids in the service."""
+    place = {one: number for number, one in enumerate(ids)}
+    return sorted(papers, key=lambda paper: place.get(paper.id.partition(":")[2], len(place)))
+
+
+def requested(
+    fields: Callable[[T], Mapping[str, Any] | None], request: Request
+) -> Callable[[T], Mapping[str, Any] | None]:
+    """`fields` without the parts that were not requested, for a service that gives all it knows; a date and a DOI stay."""
+    left_out = {*get_args(Part)} - {"date", "doi", *request.parts}
+    return lambda one: {name: value for name, value in (fields(one) or {}).items() if name not in left_out}
 
 
 def papers_of(

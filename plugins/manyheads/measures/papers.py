@@ -205,7 +205,7 @@ def titled(title: str, abstract: str) -> str:
 
 
 def _records(bank: Any, period: Period, progress: "Progress | None", *, vectors: bool = False) -> list[Any]:
-    from manyheads.corpus.vectors import Filter
+    from manyheads.corpus.stores import Filter
 
     where, records = Filter(equals={"period": period}), list[Any]()
     total = bank.store.count(where)

@@ -16,8 +16,8 @@ from manyheads.core.results import Idea, Part, read_result
 from manyheads.core.texts import Subject
 from manyheads.corpus.vectors import Embedder, unread
 from manyheads.literature.library import Library, window
-from manyheads.literature.local import PARTS, comparable
 from manyheads.literature.matching import first_sentence, widen
+from manyheads.literature.references import PARTS, comparable
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,

@@ -21,7 +21,7 @@ from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.documents import read_apart
 from manyheads.documents.folders import PAPERS, main_tex
-from manyheads.literature.downloads import source_of
+from manyheads.engine.inputs import source_of
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own

@@ -17,8 +17,8 @@ from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
 from manyheads.corpus.retrieval import Inspiration
 from manyheads.literature.library import Library
-from manyheads.literature.local import inspirer
 from manyheads.literature.lookup import Findings
+from manyheads.literature.references import inspirer
 from manyheads.literature.source import Part
 
 

@@ -14,7 +14,6 @@ from manyheads.base.errors import ConfigError, MeasureError
 from manyheads.base.papers import Paper, fold
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure
-from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
 from manyheads.corpus.retrieval import LiteratureDatabase, RetrievalConfig, Scope, fused
@@ -307,12 +306,12 @@ async def retrieval_recall(run: RecallRun) -> None:
         raise ConfigError(f"{run.config.system}: it tests a corpus", hint="--set corpus=…")
     config, result, corpus = run.settings, run.result, run.literature
     run.begin(DRAWING, STAGES)
-    database = await asyncio.to_thread(open_database, corpus)
+    database = await asyncio.to_thread(LiteratureDatabase.ready, corpus)
     shelf = await asyncio.to_thread(RecallShelf.of, database)
     cases, result.eligible = await asyncio.to_thread(shelf.cases, config, run.rng)
-    about = await asyncio.to_thread(database.about)
-    result.corpus, result.papers, result.citations = corpus.meta.name, about.papers, about.citations
-    result.records, result.depths = dict(about.recipes), [*config.depths]
+    size, recipes = await asyncio.to_thread(lambda: (database.graph.counts(), database.graph.recipes()))
+    result.corpus, result.papers, result.citations = corpus.meta.name, size.papers, size.citations
+    result.records, result.depths = {str(one): one.records for one in recipes}, [*config.depths]
     options = run.config.literature.retrieval
     result.targets = [case.target for case in cases]
     _warn(run)

@@ -21,8 +21,8 @@ from manyheads.core.events import Judged, Retrieved, Searched
 from manyheads.core.results import Retrieval
 from manyheads.corpus.phrases import STOP_WORDS
 from manyheads.documents import Document, Reference, speech
-from manyheads.literature.local import inspirer
 from manyheads.literature.matching import CitedWorks, Merged, names_of, same_title, words_of
+from manyheads.literature.references import inspirer
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.desk import NOVELTY

@@ -17,7 +17,7 @@ from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
 from manyheads.documents.document import BLANK, word_count
 from manyheads.documents.folders import main_tex
-from manyheads.literature.downloads import source_of
+from manyheads.engine.inputs import source_of
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
 from manyheads.team.run import Run

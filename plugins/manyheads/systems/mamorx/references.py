@@ -15,6 +15,7 @@ from manyheads.core.results import Retrieval
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.documents import Reference, speech
+from manyheads.literature.fulltext import open_text
 from manyheads.literature.library import Library
 from manyheads.literature.matching import CitedWorks, differences, near, words_of
 from manyheads.literature.source import Part
@@ -231,7 +232,7 @@ async def read_open_texts(run: MamorxRun) -> None:
     for stage, work, title in (works[at] for at in chosen):
         try:
             with door(run.folder):
-                document = await library.text(work.paper, title, work.open_text)
+                document = await open_text(library, work.paper, title, work.open_text)
                 text = Manuscript(document.model_copy(update={"abstract": ""}), Path(), work.open_text, "")
                 found = text.search(paper.title, PASSAGES) or text.passages[:PASSAGES]
             passage = " ".join(" … ".join(one.text for one in found).split()[:WORDS])

@@ -11,10 +11,9 @@ from manyheads.base.errors import ConfigError
 from manyheads.core import Speaker, together
 from manyheads.core.events import Retrieved
 from manyheads.core.results import Person, Retrieval
-from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Extraction
-from manyheads.corpus.retrieval import Inspiration
+from manyheads.corpus.retrieval import Inspiration, LiteratureDatabase
 from manyheads.systems.scipip import result as results
 from manyheads.systems.scipip.replies import Entities, Synonyms
 from manyheads.systems.scipip.result import (
@@ -116,7 +115,7 @@ async def retrieve(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> lis
         if not result.entities.terms:
             line = "the model named no entity: the database's entities in the background are used"
             run.warn(RETRIEVAL, line)
-    database = await asyncio.to_thread(open_database, ecosystem_of(run))
+    database = await asyncio.to_thread(LiteratureDatabase.ready, ecosystem_of(run))
     own, synonyms = result.entities.terms, result.entities.others
     inspirations = await database.retrieve(background, options, own or None, synonyms=synonyms)
     for note in inspirations.notes:

@@ -11,8 +11,8 @@ from manyheads.base.errors import ExitCode
 from manyheads.base.resources import Resources
 from support.command import manyheads_command, served_by
 from support.faults import Fault
+from support.hosts import SLOWLY
 from support.llm import LLM
-from support.native import quick_on
 from support.scholar import Scholar, record
 
 
@@ -145,7 +145,7 @@ def test_sources_are_looked_at_where_a_run_looks_papers_up(tmp_path: Path) -> No
 PRICE = "models.default.price={input: 1000, output: 2000, currency: EUR}"
 
 
-@quick_on("autogen")
+@pytest.mark.parametrize("name", SLOWLY)
 def test_a_ping_asks_each_model_and_source_once(tmp_path: Path, llm: LLM, name: str) -> None:
     with Scholar([record("a" * 40, "Machine learning")]) as scholar:
         sources = (

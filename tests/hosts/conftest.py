@@ -1,15 +1,30 @@
-"""What tests of every host are given."""
+"""What tests of any host are given."""
+
+from zlib import crc32
 
 import pytest
 
-from support.hosts import EACH
+from support.hosts import BOTH, HOSTS
 from support.native import Hosting, can_ask, hosting
 
+ON_EACH = {"test_turns", "test_tools", "test_conformance"}
+"""The contract of a turn: the default suite holds two hosts to each rule of these files."""
 
-@pytest.fixture(params=EACH)
-def name(request: pytest.FixtureRequest) -> str:
-    """Each host by its name."""
-    return request.param
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A rule of any host is tried on one of them, which its name chooses, and in the slow suite on all."""
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "name" not in metafunc.fixturenames or any(
+        "name" in ([each] if isinstance(each, str) else each) for each in own
+    ):
+        return
+    among = (
+        BOTH if "wire" in metafunc.fixturenames else HOSTS
+    )  # a provider's client may be missing on the third
+    one = among[crc32(metafunc.function.__name__.encode()) % len(among)]
+    quick = BOTH if metafunc.module.__name__.rpartition(".")[2] in ON_EACH else (one,)
+    cases = [pytest.param(host, marks=[] if host in quick else [pytest.mark.slow]) for host in HOSTS]
+    metafunc.parametrize("name", cases)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from manyheads.engine.budget import Budget, Budgeted
 from manyheads.models.requests import usage_of
 from support.faults import Fault, refuses_format
 from support.llm import LLM
-from support.native import Hosting, quick_on
+from support.native import Hosting
 from support.turns import LOOK_UP, model, turn
 
 PRICE = {"input": 1000.0, "output": 2000.0}
@@ -36,7 +36,6 @@ async def test_a_retry_is_a_call(llm: LLM, host: Hosting, fault: Fault, tokens: 
     assert budget.reserved.calls == 0
 
 
-@quick_on("autogen")
 async def test_the_usage_of_a_reply_has_every_request(llm: LLM, host: Hosting) -> None:
     llm.faults += [Fault("status", status=503), Fault("slow"), refuses_format()]
     async with host(model(llm, retries=5, timeout=0.2, max_wait=0.01)) as on:
@@ -45,7 +44,6 @@ async def test_the_usage_of_a_reply_has_every_request(llm: LLM, host: Hosting) -
     assert reply.usage.estimated == 1
 
 
-@quick_on("agentscope")
 async def test_nothing_that_was_not_sent_is_paid(host: Hosting) -> None:
     with LLM() as gone:
         pass

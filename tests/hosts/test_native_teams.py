@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
-from support.hosts import EACH, HOSTS, OTHERS
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, CLASSES, PAPER, Native, small
 from support.requests import Request
@@ -39,10 +39,10 @@ def llm() -> Iterator[LLM]:
         yield server
 
 
-@pytest.fixture(params=EACH)
-def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
+@pytest.fixture
+def made(name: str, llm: LLM, tmp_path: Path) -> Made:
     def make(system: str = REVIEW, **more: Any) -> Native:
-        return Native(request.param, small(system, llm, **more), tmp_path / "runs")
+        return Native(name, small(system, llm, **more), tmp_path / "runs")
 
     return make
 
@@ -72,11 +72,23 @@ def test_every_system_is_a_class_of_every_host(system: str) -> None:
     assert refused.value.hint == f"in code: manyheads.hosts.agentscope.{camel}Pipeline(config)"
 
 
-@pytest.mark.parametrize("system", ASKED)
-@pytest.mark.parametrize("other", OTHERS)
-async def test_every_host_comes_to_the_same(system: str, tmp_path: Path, other: str) -> None:
+ALIKE = {"virsci": "agentscope", "ranking": "agentscope", "mamorx": "agent_framework"}
+IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
+"""Where the quick suite runs a system beside AutoGen, and where it stops one; the slow one does so with all, everywhere."""
+
+
+def cases(quick: Mapping[str, str], *hosts: str) -> list[Any]:
+    return [
+        pytest.param(host, system, marks=[] if quick.get(system) == host else [pytest.mark.slow])
+        for system in ASKED
+        for host in hosts
+    ]
+
+
+@pytest.mark.parametrize(("name", "system"), cases(ALIKE, *HOSTS[1:]))
+async def test_every_host_comes_to_the_same(name: str, system: str, tmp_path: Path) -> None:
     results: list[str] = []
-    for host in (HOSTS[0], other):
+    for host in (HOSTS[0], name):
         with LLM(seed=question, answers=ANSWERS) as llm:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
@@ -86,16 +98,7 @@ async def test_every_host_comes_to_the_same(system: str, tmp_path: Path, other: 
     assert results[0] == results[1]
 
 
-IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
-"""Where the quick suite stops a system; the slow one stops all on any host."""
-STOPS = [
-    pytest.param(host, name, marks=[] if IN_TURN.get(name) == host else [pytest.mark.slow])
-    for name in ASKED
-    for host in HOSTS
-]
-
-
-@pytest.mark.parametrize(("made", "system"), STOPS, indirect=["made"])
+@pytest.mark.parametrize(("name", "system"), cases(IN_TURN, *HOSTS))
 async def test_a_stopped_run_goes_on_in_another_team(
     made: Made, llm: LLM, system: str, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from manyheads.hosts.person import answer_of, question
 from support.command import result_of
 from support.fill import fill
 from support.llm import LLM
-from support.native import Native, quick_on, small
+from support.native import Native, small
 
 TEXT = "rationale: I like owls.\ntopic: Owls: how they plan"
 MINE = "Owls: how they plan"
@@ -49,7 +49,6 @@ class Me:
         return fill(request.form, "mine") | ({"topic": MINE} if "topic" in request.form["properties"] else {})
 
 
-@quick_on("agentscope")
 async def test_a_person_plays_a_role(name: str, llm: LLM, tmp_path: Path) -> None:
     team = Native(name, led(llm), tmp_path, person=Me())
     result = result_of(await team.run(None))

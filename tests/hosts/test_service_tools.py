@@ -21,7 +21,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.documents import picture_in
 from manyheads.models.abilities import image_of_bands
 from support.llm import LLM
-from support.native import own_client, quick_on
+from support.native import own_client
 from support.requests import Request
 from support.sight import SEEING
 from support.turns import model
@@ -86,7 +86,6 @@ def results(request: Request) -> str:
     return "\n".join(said.text for said in request.messages if said.role == "tool")
 
 
-@quick_on("agentscope")
 async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: Path) -> None:
     seeing.tool_calls = [("critique_figure", {"image": str(figure), "caption": CAPTION, **PAPER})]
     async with editor(name, seeing, "critique_figure") as ask:
@@ -119,7 +118,6 @@ def png_of(wide: int, high: int) -> bytes:
 @pytest.mark.parametrize(
     ("size", "why"), [((20_000, 20_000), "more pixels"), ((0, 0), "cannot be read"), (None, "no picture")]
 )
-@quick_on("autogen")
 async def test_what_is_no_picture_is_told(
     make: Callable[..., Any], seeing: LLM, name: str, tmp_path: Path, size: tuple[int, int] | None, why: str
 ) -> None:
@@ -153,7 +151,6 @@ async def called(name: str, tool: Any, **arguments: Any) -> str:
         return str(error)
 
 
-@quick_on("autogen")
 async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], llm: LLM, name: str) -> None:
     llm.answers.update({"verdict": "RELEVANT", "decision": "NOT NOVEL", "summary": "NOT NOVEL: it is known."})
     config = {**OFFLINE, "mamorx": {"novelty": {"papers": 3, "phrases": 1}}}
@@ -162,7 +159,6 @@ async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], ll
     assert told.count("not novel beside it") == told.count("<title>") == 3
 
 
-@quick_on("agentscope")
 async def test_a_call_is_held_to_the_configs_budget(
     make: Callable[..., Any], seeing: LLM, name: str, figure: Path
 ) -> None:

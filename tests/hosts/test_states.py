@@ -11,7 +11,7 @@ from manyheads.config import RunConfig
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, quick_on, small
+from support.native import TOPIC, Native, small
 
 Loading = Callable[[Any], Any]
 STATE = {"version": 1, "system": "virsci", "folder": None, "asked": [], "finished": False}
@@ -32,7 +32,6 @@ async def stopped(name: str, config: RunConfig, out: Path, llm: LLM) -> dict[str
     return await team.state()
 
 
-@quick_on("agentscope")
 async def test_a_run_goes_on_from_any_working_directory(
     llm: LLM, config: RunConfig, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +47,6 @@ async def test_a_run_goes_on_from_any_working_directory(
     assert result_of(folder)["usage"]["calls"] > llm.calls - before  # what was answered is not asked again
 
 
-@quick_on("autogen")
 async def test_a_folder_that_is_gone_is_no_new_run(
     llm: LLM, config: RunConfig, name: str, tmp_path: Path
 ) -> None:
@@ -64,7 +62,6 @@ async def test_a_folder_that_is_gone_is_no_new_run(
     assert not (tmp_path / "runs").exists()
 
 
-@quick_on("agentscope")
 async def test_a_folder_of_another_system_is_refused(
     llm: LLM, config: RunConfig, name: str, tmp_path: Path
 ) -> None:
@@ -85,7 +82,6 @@ async def test_a_folder_of_another_system_is_refused(
         ({**STATE, "system": "rebuttal"}, "runs virsci, the state is of system 'rebuttal'"),
     ],
 )
-@quick_on("autogen")
 async def test_what_is_no_state_of_it_is_refused(
     config: RunConfig, name: str, tmp_path: Path, state: Any, problem: str
 ) -> None:
@@ -106,7 +102,6 @@ async def test_of_several_messages_the_last_is_the_topic_and_it_is_told(
     assert "the task: the last of 2 messages, by user" in team.said
 
 
-@quick_on("agentscope")
 async def test_it_listens_to_whom_it_is_told_to(
     llm: LLM, config: RunConfig, name: str, tmp_path: Path
 ) -> None:

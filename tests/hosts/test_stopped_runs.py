@@ -12,7 +12,7 @@ from manyheads.models.answers import SoundTransport
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, quick_on, small
+from support.native import TOPIC, Native, small
 
 Made = Callable[..., Native]
 
@@ -33,7 +33,6 @@ async def stopped(research: Native, llm: LLM, text: str | None = TOPIC) -> Path:
     return await research.folder()
 
 
-@quick_on("agentscope")
 @pytest.mark.parametrize(
     "text", [pytest.param(None, marks=pytest.mark.slow), pytest.param(" ", marks=pytest.mark.slow), TOPIC]
 )
@@ -46,7 +45,6 @@ async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> 
     assert "Idea" not in [request.title for request in llm.requests[before:]]
 
 
-@quick_on("autogen")
 @pytest.mark.parametrize("first", [TOPIC, pytest.param(None, marks=pytest.mark.slow)])
 async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str | None) -> None:
     research = made()
@@ -56,13 +54,11 @@ async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str 
     assert result_of(other)["topic"]["topic"] == "Another topic"
 
 
-@quick_on("agentscope")
 async def test_a_finished_run_is_not_gone_on_with(made: Made) -> None:
     research = made()
     assert await research.run(TOPIC) != await research.run(TOPIC)
 
 
-@quick_on("autogen")
 async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -> None:
     first = made()
     folder = await stopped(first, llm)
@@ -72,7 +68,6 @@ async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -
     assert result_of(folder)["seed"] == 3
 
 
-@quick_on("agentscope")
 @pytest.mark.parametrize("text", [None, pytest.param(" ", marks=pytest.mark.slow)])
 async def test_without_a_topic_the_team_finds_one(made: Made, text: str | None) -> None:
     found = result_of(await made().run(text))
@@ -80,7 +75,6 @@ async def test_without_a_topic_the_team_finds_one(made: Made, text: str | None) 
     assert not found["topic"]["fixed"]
 
 
-@quick_on("autogen")
 async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     research = made()
     await research.pause()
@@ -91,7 +85,6 @@ async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     assert result_of(await running)["finished"]
 
 
-@quick_on("autogen")
 async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_path: Path) -> None:
     first = made(corpus=str(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="nowhere"):
@@ -101,7 +94,6 @@ async def test_a_run_that_never_began_keeps_its_topic(made: Made, llm: LLM, tmp_
     assert result_of(await again.run(None))["topic"]["topic"] == TOPIC
 
 
-@quick_on("agentscope")
 async def test_runs_at_once_share_their_connections(
     name: str, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from manyheads.hosts.agentscope import pipeline_of
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, quick_on, small
+from support.native import TOPIC, Native, small
 
 
 @pytest.fixture
@@ -44,7 +44,6 @@ def inside(span: ReadableSpan, outer: ReadableSpan) -> bool:
     return bool(span.parent and outer.context and span.parent.span_id == outer.context.span_id)
 
 
-@quick_on("agentscope")
 async def test_a_run_its_stages_and_turns_are_spans_of_the_apps_trace(
     llm: LLM, spans: InMemorySpanExporter, tmp_path: Path, name: str
 ) -> None:
@@ -73,7 +72,6 @@ async def test_a_run_its_stages_and_turns_are_spans_of_the_apps_trace(
     assert not any(TOPIC in str(told(span)) for span in made)  # nothing that was said
 
 
-@quick_on("autogen")
 async def test_cost_is_on_every_span(
     llm: LLM, spans: InMemorySpanExporter, tmp_path: Path, name: str
 ) -> None:

@@ -15,7 +15,7 @@ from manyheads.core import Tool
 from manyheads.engine.journal import spent_in
 from support.command import manyheads_command, served_by
 from support.llm import LLM
-from support.native import PAPER, Hosting, quick_on
+from support.native import PAPER, Hosting
 from support.turns import model, turn
 
 
@@ -38,7 +38,6 @@ def server() -> Iterator[Misbehaving]:
         yield server
 
 
-@quick_on("agentscope")
 @pytest.mark.parametrize(
     ("behaviour", "settings", "tools", "attempts"),
     [
@@ -64,14 +63,12 @@ async def test_a_turn_ends_in_time(
 
 
 @pytest.mark.slow
-@quick_on("autogen")
 async def test_thirty_requests_in_time_are_a_turn_in_time(host: Hosting, server: Misbehaving) -> None:
     async with host(model(server, name="drip", timeout=0.02, retries=10**6, max_wait=0.01)) as on:
         with pytest.raises(ModelError, match=r"within 0\.6 s"):
             await on.ask(turn())
 
 
-@quick_on("agentscope")
 def test_a_run_whose_turn_does_not_end_says_so(name: str, server: Misbehaving, tmp_path: Path) -> None:
     (tmp_path / "paper.md").write_text(PAPER, encoding="utf-8")
     sets = ("models.default.timeout=300", "models.default.turn_timeout=0.7", "review.repeats=1")
@@ -86,7 +83,6 @@ def test_a_run_whose_turn_does_not_end_says_so(name: str, server: Misbehaving, t
 
 
 @pytest.mark.slow
-@quick_on("autogen")
 async def test_a_turn_that_waits_for_others_loses_no_time(host: Hosting, llm: LLM) -> None:
     llm.delay = 0.3
     async with host(model(llm, concurrency=1, turn_timeout=1.2)) as on:

@@ -22,7 +22,7 @@ from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting, can_ask, quick_on
+from support.native import Hosting, can_ask
 from support.requests import Request
 from support.turns import model, turn
 
@@ -179,7 +179,6 @@ async def test_a_paused_host_waits(host: Hosting) -> None:
 
 
 @pytest.mark.slow
-@quick_on("autogen")
 async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting, name: str) -> None:
     gc.collect()  # what other tests have left must not be laid at this one's door
     with warnings.catch_warnings(record=True) as caught:
@@ -244,7 +243,6 @@ def test_a_host_that_is_misspelt_is_guessed(typed: str, meant: str) -> None:
 
 
 @pytest.mark.slow
-@quick_on("autogen")
 def test_naming_the_host_does_not_import_its_framework(name: str) -> None:
     code = (
         f"import sys, manyheads.hosts.{name};"

@@ -19,8 +19,6 @@ EACH: list[Any] = [*BOTH, *(pytest.param(host, marks=pytest.mark.slow) for host 
 """All, for a test that every host should pass."""
 SLOWLY: list[Any] = [HOSTS[0], *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[1:])]
 """All, for a test that waits: the default suite has one."""
-OTHERS: list[Any] = EACH[1:]
-"""Those that are compared with the first."""
 
 
 class FilledHost:

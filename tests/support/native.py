@@ -10,7 +10,6 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from agent_framework import Message as AFMessage
 from agent_framework_openai import OpenAIChatCompletionClient
 from agentscope.console import ConsoleRenderer
@@ -37,7 +36,6 @@ from manyheads.hosts.autogen import team_of
 from manyheads.hosts.autogen.client import model_info
 from manyheads.judges.replies import CRITERIA
 from manyheads.systems.loading import validate
-from support.hosts import HOSTS
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -205,12 +203,6 @@ class Native:
 async def _awaited(value: Any) -> Any:
     """What a method gives, which only AutoGen's must be awaited for."""
     return await value if isawaitable(value) else value
-
-
-def quick_on(host: str) -> pytest.MarkDecorator:
-    """For a test of any host that waits, or whose rule hangs on none: on one, and in the slow suite on the others."""
-    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
-    return pytest.mark.parametrize("name", names)
 
 
 Hosting = Callable[..., AbstractAsyncContextManager[StructuredHost]]

@@ -15,7 +15,6 @@ from autogen_agentchat.ui import Console
 from autogen_core import ComponentModel
 from autogen_core.models import ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from manyheads.base.errors import ModelError
 from manyheads.config import RunConfig
@@ -46,11 +45,6 @@ def team(llm: LLM, folder: Path, **more: Any) -> VirSciTeam:
     return VirSciTeam(config(llm), out=folder, **more)
 
 
-def echo(*texts: str) -> AssistantAgent:
-    client = ReplayChatCompletionClient(list(texts), model_info=INFO)
-    return AssistantAgent("critic", client, system_message="You are a critic.")
-
-
 def as_json(component: ComponentModel) -> dict[str, Any]:
     """A component as a file gives it."""
     return json.loads(component.model_dump_json())
@@ -60,7 +54,7 @@ def texts(result: TaskResult) -> list[TextMessage]:
     return [message for message in result.messages if isinstance(message, TextMessage)]
 
 
-async def test_a_console_shows_it_with_its_totals(
+async def test_a_console_shows_it_with_its_totals_and_messages_say_who_and_where(
     llm: LLM, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = team(llm, tmp_path)
@@ -72,10 +66,6 @@ async def test_a_console_shows_it_with_its_totals(
     assert f"Total prompt tokens: {kept['usage']['input_tokens']}" in shown
     assert texts(result)[-1].content.startswith(f"# {kept['abstract']['title']}\n\n**Introduction.** ")
     assert result.stop_reason == f"virsci finished: {made.folder}"
-
-
-async def test_messages_say_who_and_where(llm: LLM, tmp_path: Path) -> None:
-    result = await team(llm, tmp_path).run(task=TOPIC)
     first, *rest = texts(result)
     assert (first.source, first.content) == ("user", TOPIC)
     said = [message for message in rest if message.metadata["kind"] == "said"]
@@ -88,30 +78,19 @@ async def test_messages_say_who_and_where(llm: LLM, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-async def test_only_the_result_is_said_when_asked_for(llm: LLM, tmp_path: Path) -> None:
-    made = team(llm, tmp_path, emit="final")
-    result = await made.run(task=TOPIC, output_task_messages=False)
-    assert made.folder
-    [only] = texts(result)
-    usage = json.loads((made.folder / "result.json").read_text())["usage"]
-    assert only.models_usage
-    assert only.models_usage.prompt_tokens == usage["input_tokens"]
-
-
-async def test_it_serves_as_a_tool_also_from_json(llm: LLM, tmp_path: Path) -> None:
-    tool = TeamTool(team(llm, tmp_path), "research", "Finds an idea.", return_value_as_last_message=True)
-    for one in (tool, TeamTool.load_component(as_json(tool.dump_component()))):
-        calls = [("research", {"task": TOPIC})]
-        with LLM(tool_calls=calls, answers={}) as caller:
-            client = OpenAIChatCompletionClient(
-                model="m", base_url=caller.base_url, api_key="none", model_info=INFO
-            )
-            agent = AssistantAgent("boss", client, tools=[one], system_message="Use the tool.")
-            result = await agent.run(task="Find an idea.")
-            await client.close()
-        [done] = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
-        assert not done.content[0].is_error
-        assert done.content[0].content.startswith("# title")
+async def test_it_serves_as_a_tool_from_json(llm: LLM, tmp_path: Path) -> None:
+    made = TeamTool(team(llm, tmp_path), "research", "Finds an idea.", return_value_as_last_message=True)
+    tool = TeamTool.load_component(as_json(made.dump_component()))
+    with LLM(tool_calls=[("research", {"task": TOPIC})], answers={}) as caller:
+        client = OpenAIChatCompletionClient(
+            model="m", base_url=caller.base_url, api_key="none", model_info=INFO
+        )
+        agent = AssistantAgent("boss", client, tools=[tool], system_message="Use the tool.")
+        result = await agent.run(task="Find an idea.")
+        await client.close()
+    [done] = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
+    assert not done.content[0].is_error
+    assert done.content[0].content.startswith("# title")
 
 
 async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
@@ -121,7 +100,8 @@ async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
         await made.run(task=TOPIC)
     failed = made.folder
     await made.reset()
-    await made.run(task=TOPIC)
+    found = await made.run(task=TOPIC, output_task_messages=False)
+    assert "user" not in {message.source for message in texts(found)}
     assert made.folder != failed
 
 

@@ -43,24 +43,30 @@ def result(pipeline: SystemPipeline) -> dict[str, Any]:
     return result_of(pipeline.folder)
 
 
-async def test_what_was_observed_counts(pipeline: SystemPipeline) -> None:
+class Seen(MiddlewareBase):
+    def __init__(self) -> None:
+        self.speakers: set[str] = set()
+
+    async def on_model_call(self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Any) -> Any:
+        self.speakers.add(agent.name)
+        return await next_handler(**input_kwargs)
+
+
+async def test_what_was_observed_counts_middlewares_see_each_speaker_and_events_say_where_they_stand(
+    llm: LLM, tmp_path: Path
+) -> None:
+    pipeline = VirSciPipeline(small("virsci", llm), out=tmp_path, middlewares=[seen := Seen()])
     await pipeline.observe(AssistantMsg("planner", TOPIC))
-    await pipeline.reply()
-    assert result(pipeline)["topic"]["topic"] == TOPIC
+    told = [e.metadata async for e in pipeline.reply_stream() if isinstance(e, TextBlockEndEvent)]
+    found = result(pipeline)
+    assert found["topic"]["topic"] == TOPIC
     assert pipeline.state.context == []
-
-
-async def test_events_say_where_they_stand(pipeline: SystemPipeline) -> None:
-    told = [
-        event.metadata
-        async for event in pipeline.reply_stream(UserMsg("user", TOPIC))
-        if isinstance(event, TextBlockEndEvent)
-    ]
-    said = [each for each in told if each.get("kind") == "said"]
-    leader = result(pipeline)["team"][0]["name"]
-    first = next(each for each in said if each["stage"] == "abstract")
-    assert first == {"kind": "said", "stage": "abstract", "turn": "1", "speaker": leader, "task": "draft", "part": "leader", "model": first["model"]}  # fmt: skip
-    assert first["model"]
+    assert seen.speakers == {member["name"] for member in found["team"]}
+    leader = found["team"][0]["name"]
+    first = next(each for each in told if each["kind"] == "said" and each["stage"] == "abstract")
+    assert first == {
+        "kind": "said", "stage": "abstract", "turn": "1", "speaker": leader, "task": "draft", "part": "leader", "model": "test",
+    }  # fmt: skip
     assert {"stage", "result"} <= {each["kind"] for each in told}
 
 
@@ -163,18 +169,3 @@ async def test_a_service_makes_and_restores_it(llm: LLM, tmp_path: Path) -> None
 
     with pytest.raises(UserError, match="of system 'virsci'"):
         as_a_service_makes_it(Others, kept)
-
-
-async def test_middlewares_see_each_speaker(llm: LLM, tmp_path: Path) -> None:
-    class Seen(MiddlewareBase):
-        def __init__(self) -> None:
-            self.speakers: set[str] = set()
-
-        async def on_model_call(self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Any) -> Any:
-            self.speakers.add(agent.name)
-            return await next_handler(**input_kwargs)
-
-    seen = Seen()
-    pipeline = VirSciPipeline(small("virsci", llm), out=tmp_path, middlewares=[seen])
-    await pipeline.reply(UserMsg("user", TOPIC))
-    assert seen.speakers == {member["name"] for member in result(pipeline)["team"]}

@@ -159,7 +159,7 @@ async def test_a_role_looks_papers_up(llm: LLM, name: str, troubles: tuple[Troub
     assert len(scholar.requests) == 1
 
 
-@pytest.mark.parametrize("role", ["scientist", "leader"])
+@pytest.mark.parametrize("role", ["scientist", pytest.param("leader", marks=pytest.mark.slow)])
 async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: str) -> None:
     def own_interests(request: Request) -> dict[str, Any]:
         return {"interest": request.system[:500], "limit": 10}

@@ -54,23 +54,11 @@ async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str 
     assert result_of(other)["topic"]["topic"] == "Another topic"
 
 
-async def test_a_finished_run_is_not_gone_on_with(made: Made) -> None:
+async def test_a_finished_run_is_not_gone_on_with_and_without_a_topic_the_team_finds_one(made: Made) -> None:
     research = made()
-    assert await research.run(TOPIC) != await research.run(TOPIC)
-
-
-async def test_a_stopped_run_goes_on_with_its_own_config(made: Made, llm: LLM) -> None:
-    first = made()
-    folder = await stopped(first, llm)
-    other = made(seed=4, turns=2)
-    await other.load(await first.state())
-    assert await other.run(None) == folder
-    assert result_of(folder)["seed"] == 3
-
-
-@pytest.mark.parametrize("text", [None, pytest.param(" ", marks=pytest.mark.slow)])
-async def test_without_a_topic_the_team_finds_one(made: Made, text: str | None) -> None:
-    found = result_of(await made().run(text))
+    first = await research.run(TOPIC)
+    assert await research.run(None) != first
+    found = result_of(await research.folder())
     assert found["topic"]["topic"]
     assert not found["topic"]["fixed"]
 

@@ -34,7 +34,7 @@ async def client(llm: LLM) -> AsyncIterator[AsyncOpenAI]:
 
 
 def governor(llm: LLM, **settings: Any) -> Governor:
-    given: dict[str, Any] = {"retries": 2, "max_wait": 0.05, "concurrency": 4} | settings
+    given: dict[str, Any] = {"retries": 2, "max_wait": 0.01, "concurrency": 4} | settings
     server = {"provider": "openai", "name": "m", "base_url": llm.base_url}
     return Governor("writer", ModelConfig.model_validate(server | given))
 

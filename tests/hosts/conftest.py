@@ -22,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         BOTH if "wire" in metafunc.fixturenames else HOSTS
     )  # a provider's client may be missing on the third
     one = among[crc32(metafunc.function.__name__.encode()) % len(among)]
-    quick = BOTH if metafunc.module.__name__.rpartition(".")[2] in ON_EACH else (one,)
+    quick = BOTH if metafunc.definition.path.stem in ON_EACH else (one,)
     cases = [pytest.param(host, marks=[] if host in quick else [pytest.mark.slow]) for host in HOSTS]
     metafunc.parametrize("name", cases)
 

@@ -9,16 +9,18 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.base.files import Pool
+from manyheads.base.text import scrubbed
 from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import (
     NOTHING,
@@ -78,6 +80,8 @@ class Ledger:
     """The note on what was left out of the turn's last long request."""
     invitations: Invitations | None = None
     """Of a role's agent: whom it may ask."""
+    ids: set[str] = field(default_factory=set[str])
+    """Of the tool calls so far."""
 
     def begin(self) -> None:
         """Begin a turn of a role's agent, with no guest asked so far."""
@@ -94,6 +98,13 @@ class Ledger:
         self.usage += usage
         if charge := CHARGE.get():
             charge.usage += usage
+
+    def own_id(self, given: str | None) -> str:
+        """The id of a tool call, another one if it is used already: frameworks match results with calls by id, and some servers
+        give all calls the same. Mistral's servers take ids of nine letters and digits only."""
+        chosen = given if given and given not in self.ids else uuid4().hex[:9]
+        self.ids.add(chosen)
+        return chosen
 
     def stop_if_failed(self) -> None:
         """Raise a failure, once."""
@@ -218,6 +229,12 @@ class ServedModel(ABC, Generic[C]):
     @abstractmethod
     def describe(client: C, base: ModelConfig) -> ModelConfig:
         """The settings that govern and record a user's client: `base` with the client's own values."""
+
+    @staticmethod
+    def described(base: ModelConfig, name: str, address: object, **settings: Any) -> ModelConfig:
+        """`base` with the name, the address without its login, and further settings of a user's client."""
+        url = scrubbed(str(address)) if address else None
+        return base.model_copy(update={"name": name, "base_url": url, **settings})
 
     def borrow(self, ready: C) -> C:
         """A user's client, prepared for requests."""

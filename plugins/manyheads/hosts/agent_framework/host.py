@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 from agent_framework import (
     Agent,
@@ -30,7 +29,6 @@ from agent_framework.observability import ChatTelemetryLayer
 from pydantic import BaseModel
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, with_passage
@@ -108,17 +106,16 @@ class NativeModel(ServedModel[Client]):
         kind, sdk = type(client).__name__, getattr(client, "client", None)
         provider = next((name for mark, name in PROVIDERS.items() if mark in kind), "openai")
         address = getattr(sdk, "base_url", None) or vars(client).get("host")
-        update = {
-            "provider": provider,
-            "name": vars(client).get("model") or kind,
-            "base_url": scrubbed(str(address)) if address else None,
-            # Other clients pass a provider's options to APIs that may not take them.
-            "response_format": base.response_format
-            if "Completion" in kind or provider == "ollama"
-            else False,
-            "retries": 0,
-        }
-        return base.model_copy(update=update)
+        # Other clients pass a provider's options to APIs that may not take them.
+        form = base.response_format if "Completion" in kind or provider == "ollama" else False
+        return ServedModel.described(
+            base,
+            vars(client).get("model") or kind,
+            address,
+            provider=provider,
+            response_format=form,
+            retries=0,
+        )
 
 
 async def _bare(call: Awaitable[T]) -> T:
@@ -155,7 +152,7 @@ class GovernedClient(
             },
         )
         self.served, self.ledger, self.model = served, ledger, served.config.name
-        self.text, self._reply_type, self._ids = "", reply_type, set[str]()
+        self.text, self._reply_type = "", reply_type
 
     def _inner_get_response(
         self,
@@ -228,10 +225,7 @@ class GovernedClient(
             for message in response.messages:
                 message.contents = [each for each in message.contents if each.type != "function_call"]
         for call in calls_of(response):
-            # Results are matched with calls by id, and some servers reuse ids.
-            if not call.call_id or call.call_id in self._ids:
-                call.call_id = uuid4().hex[:9]
-            self._ids.add(call.call_id)
+            call.call_id = self.ledger.own_id(call.call_id)
         return response
 
     async def close(self) -> None:

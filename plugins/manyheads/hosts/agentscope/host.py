@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from copy import copy
 from functools import cache
 from typing import Any
-from uuid import uuid4
 
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
 from agentscope.credential import AnthropicCredential, CredentialBase, OllamaCredential, OpenAICredential
@@ -43,7 +42,6 @@ from pydantic import BaseModel, SecretStr
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ModelError
-from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
@@ -141,17 +139,12 @@ class NativeModel(ServedModel[ChatModelBase]):
         }
         credential = getattr(client.credential, "__dict__", {})  # a model of the user's own may have none
         address = credential.get("base_url") or credential.get("host")
-        update = {
-            "base_url": scrubbed(address) if address else None,
-            "provider": next((name for name, kind in kinds.items() if isinstance(client, kind)), "openai"),
-            "name": client.model,
-            "context": client.context_size,
-            # Other classes than these two pass a provider's options to APIs that may not take them.
-            "response_format": base.response_format
-            if isinstance(client, OpenAIChatModel | OllamaChatModel)
-            else False,
-        }
-        return base.model_copy(update=update)
+        provider = next((name for name, kind in kinds.items() if isinstance(client, kind)), "openai")
+        # Other classes than these two pass a provider's options to APIs that may not take them.
+        form = base.response_format if isinstance(client, OpenAIChatModel | OllamaChatModel) else False
+        return ServedModel.described(
+            base, client.model, address, provider=provider, context=client.context_size, response_format=form
+        )
 
 
 class GovernedModel(ChatModelBase):
@@ -171,7 +164,7 @@ class GovernedModel(ChatModelBase):
         )  # fmt: skip
         self.formatter: Any = vars(inner)["formatter"] if inner else OpenAIChatFormatter()
         self.served, self.ledger = served, ledger
-        self._reply_type, self._ids = reply_type, set[str]()
+        self._reply_type = reply_type
 
     async def __call__(
         self,
@@ -221,11 +214,8 @@ class GovernedModel(ChatModelBase):
         )
         may_call = tools and not (tool_choice and tool_choice.mode == "none")
         calls = calls_of(response) if may_call else []  # some servers send calls where none may be made
-        for call in calls:
-            # Some servers reuse ids: AgentScope would mistake the call for a finished one and skip it.
-            if not call.id or call.id in self._ids:
-                call.id = uuid4().hex[:9]  # Mistral's servers take ids of nine letters and digits only
-            self._ids.add(call.id)
+        for call in calls:  # AgentScope would skip one whose id is that of a finished one
+            call.id = self.ledger.own_id(call.id)
         if not calls:  # AgentScope would repeat the request without end after an answer with only thoughts
             dropped = ThinkingBlock, ToolCallBlock
             response.content = [part for part in response.content if not isinstance(part, dropped)]

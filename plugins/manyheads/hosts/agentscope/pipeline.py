@@ -242,14 +242,14 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         Agent.__init__(
             self,
             self.config.name or self.system,
-            self.about if system_prompt is None else system_prompt,
+            prompt := self.about if system_prompt is None else system_prompt,
             none if self._runs.model is None else self._runs.model,
             state=state,
             injection_config=NO_CLOCK,
         )
         if kept := state.middle_context.get(KEPT):
             self.load_state({**kept, "session_id": state.session_id})
-        self._running = self._interrupted = False
+        self._prompt, self._running, self._interrupted = prompt, False, False
         self._step: asyncio.Future[Any] | None = None
         self._story: Story | None = None
 
@@ -365,8 +365,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
                 return schema.model_validate(values).model_dump(mode="json"), None
         async with self._runs.served() as served:
             model = GovernedModel(served, Ledger()) if served.ours else served.client
-            prompt = self._system_prompt
-            agent = Agent(self.name, prompt, model, react_config=REACT, injection_config=NO_CLOCK)
+            agent = Agent(self.name, self._prompt, model, react_config=REACT, injection_config=NO_CLOCK)
             reply = await agent.reply(UserMsg("user", work), structured_schema=schema)
         if reply.structured_output is None:
             raise ModelError(

@@ -51,7 +51,7 @@ class CoreTool(BaseTool[BaseModel, Any]):
 
     @property
     def schema(self) -> ToolSchema:
-        kind = (self._args_type, self._name, self._description)
+        kind = (self.args_type(), self.name, self.description)
         if kind not in _schemas:
             _schemas[kind] = super().schema
         return _schemas[kind]

@@ -31,7 +31,6 @@ from pydantic import (
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, describe
-from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel
@@ -177,16 +176,11 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         kind, info = type(client).__name__, client.model_info
         provider = next((provider for mark, provider in PROVIDERS.items() if mark in kind), None)
         address = getattr(vars(client).get("_client"), "base_url", None)
-        settings = {
-            "provider": provider or "openai",
-            "name": vars(client).get("_create_args", {}).get("model", kind),
-            "base_url": scrubbed(str(address)) if address else None,
-            "tools": info["function_calling"],
-            "vision": info["vision"],
-            "response_format": base.response_format if provider else False,
-            "retries": 0,
-        }
-        return base.model_copy(update=settings)
+        name = vars(client).get("_create_args", {}).get("model", kind)
+        return ServedModel.described(
+            base, name, address, provider=provider or "openai", tools=info["function_calling"], vision=info["vision"],
+            response_format=base.response_format if provider else False, retries=0,
+        )  # fmt: skip
 
 
 Tools = Sequence[Tool | ToolSchema]

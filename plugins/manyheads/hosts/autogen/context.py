@@ -36,7 +36,7 @@ class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
 
     def __init__(self, tokens: int, initial_messages: list[LLMMessage] | None = None) -> None:
         super().__init__(initial_messages)
-        self._tokens = tokens
+        self._tokens, self._first = tokens, initial_messages
 
     async def get_messages(self) -> list[LLMMessage]:
         """The last rounds that fit."""
@@ -51,7 +51,7 @@ class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
         return messages
 
     def _to_config(self) -> RecentContextConfig:
-        return RecentContextConfig(tokens=self._tokens, initial_messages=self._initial_messages)
+        return RecentContextConfig(tokens=self._tokens, initial_messages=self._first)
 
     @classmethod
     def _from_config(cls, config: RecentContextConfig) -> Self:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
+from manyheads.base.errors import BudgetError, ConfigError, CorpusError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
@@ -20,7 +20,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, role_of
 from support.requests import Request
-from support.scholar import Scholar, Trouble, record
+from support.scholar import Scholar, record
 from support.turns import LOOK_UP, Look, model, turn
 
 ROLE = "name: critic\ndescription: Finds faults.\nvariables: {field: physics, tone: null}\n"
@@ -83,13 +83,6 @@ def test_mistakes_are_named(
         make(role, **{"model": "offline", **settings})
 
 
-async def test_a_wrong_key_is_said_in_words(llm: LLM, name: str) -> None:
-    llm.faults.append(Fault("status", status=401))
-    async with role_of(name, "reviewer", model(llm)) as ask:
-        with pytest.raises(ModelError, match="the key is refused"):
-            await ask("Review this.")
-
-
 async def test_a_roles_agent_has_no_form_to_refuse(llm: LLM, host: Hosting, name: str) -> None:
     llm.faults.append(Fault("status", status=500))
     async with role_of(name, "reviewer", model(llm, retries=1)) as ask:
@@ -133,29 +126,17 @@ async def test_a_failed_search_ends_the_reply(llm: LLM, name: str, bank: Knowled
     assert llm.calls == 0
 
 
-@pytest.mark.parametrize(
-    ("troubles", "told"),
-    [
-        ((), "Title: Tactile fingers"),
-        ((Trouble("status", times=None, status=503),), "says nothing about what has been published"),
-    ],
-    ids=["found", "failed"],
-)
-async def test_a_role_looks_papers_up(llm: LLM, name: str, troubles: tuple[Trouble, ...], told: str) -> None:
+async def test_a_role_looks_papers_up(llm: LLM, name: str) -> None:
     llm.tool_calls = [("search_papers", {"query": "tactile"})]
-    with Scholar(PAPERS, troubles=list(troubles)) as scholar:
-        config = LiteratureConfig(
-            cascade=("semantic_scholar",),
-            before="any",
-            retries=0,
-            endpoints={"semantic_scholar": scholar.url},
-        )
+    with Scholar(PAPERS) as scholar:
+        places = {"semantic_scholar": scholar.url}
+        config = LiteratureConfig(cascade=("semantic_scholar",), before="any", retries=0, endpoints=places)
         library = Library(config, paces={"semantic_scholar": Pace(0)})
         async with role_of(name, "novelty", model(llm), library=library) as ask:
             assert await ask("Is a tactile finger new?")
         await library.close()
     assert {"search_papers", "get_paper", "get_references"} <= set(llm.requests[0].tools)
-    assert re.search(told, llm.requests[-1].text)
+    assert "Title: Tactile fingers" in llm.requests[-1].text
     assert len(scholar.requests) == 1
 
 
@@ -185,25 +166,18 @@ async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: s
     assert "What shall we study?" in last.text
 
 
-async def test_who_is_in_the_team_cannot_be_invited(llm: LLM, name: str) -> None:
-    llm.tool_calls = [("invite_scientist", {"name": "Scientist3", "question": "Well?"})]
-    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
-        await ask("What shall we study?")
-    assert llm.calls == 2
-    assert "in the team already" in llm.requests[-1].text
-
-
-async def test_one_guest_is_heard_a_turn(llm: LLM, name: str) -> None:
+async def test_one_guest_is_heard_a_turn_and_nobody_of_the_team(llm: LLM, name: str) -> None:
     llm.tool_calls = [
-        ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (9, 10)
+        ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (3, 9, 10)
     ]
     async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
         await ask("What shall we study?")
         await ask("And what else?")
-    guests = [request.system.split()[2] for request in llm.requests if not request.tools]
-    heard = [request for request in llm.requests if "No more guests" in request.messages[-1].text]
-    assert len([guest for guest in guests if guest.startswith(("Scientist9", "Scientist10"))]) == 2, "a turn"
-    assert len(heard) == 2
+    guests = [request.system.split()[2].rstrip(".,") for request in llm.requests if not request.tools]
+    assert set(guests) <= {"Scientist9", "Scientist10"}
+    assert len(guests) == 2, "one a turn"
+    for words in ("No more guests", "in the team already"):
+        assert sum(words in request.text for request in llm.requests) >= 2, "told in each turn"
 
 
 async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str) -> None:

@@ -322,16 +322,3 @@ async def test_an_answer_without_a_choice_is_tried_again(
     async with host(model(llm, retries=1, max_wait=0.1)) as on:
         reply = await on.ask(turn())
     assert "contains no choice" in reply.warnings[0]
-
-
-async def test_anthropic_is_sent_no_temperature_that_nobody_set(
-    llm: LLM, host: Hosting, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-    async with host(model(llm, provider="anthropic", base_url=llm.url)) as on:
-        await on.ask(turn())
-    body = llm.requests[0].body
-    assert "temperature" not in body
-    assert body["max_tokens"] == {"autogen": 4096, "agentscope": 8192, "agent_framework": 1024}[name], (
-        "the client's own: the API wants one"
-    )

@@ -1,6 +1,5 @@
 """One turn on any host: what the model is sent, what comes back, what can go wrong. All must do the same."""
 
-import asyncio
 import base64
 import gc
 import logging
@@ -161,21 +160,15 @@ async def test_ollama_is_asked_for_a_window_and_the_schema(llm: LLM, host: Hosti
     assert body["format"]["title"] == "Remark"
 
 
-async def test_anthropic_is_sent_its_settings(llm: LLM, host: Hosting) -> None:
-    async with host(on_wire(llm, "anthropic", temperature=0.2, max_tokens=500)) as on:
-        await on.ask(turn())
-    body = llm.requests[0].body
-    assert (body["temperature"], body["max_tokens"]) == (0.2, 500)
-
-
-async def test_a_paused_host_waits(host: Hosting) -> None:
-    async with host(ModelConfig()) as on:
-        on.pause()
-        waiting = asyncio.create_task(on.gate())
-        await asyncio.sleep(0.01)
-        assert not waiting.done()
-        on.resume()
-        await asyncio.wait_for(waiting, 1)
+async def test_anthropic_is_sent_its_settings_and_no_others(llm: LLM, host: Hosting, name: str) -> None:
+    for settings in ({"temperature": 0.2, "max_tokens": 500}, {}):
+        async with host(on_wire(llm, "anthropic", **settings)) as on:
+            await on.ask(turn())
+    given, bare = (request.body for request in llm.requests)
+    assert (given["temperature"], given["max_tokens"]) == (0.2, 500)
+    assert "temperature" not in bare
+    own = {"autogen": 4096, "agentscope": 8192, "agent_framework": 1024}
+    assert bare["max_tokens"] == own[name], "the client's own: the API wants one"
 
 
 @pytest.mark.slow

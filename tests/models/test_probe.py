@@ -110,27 +110,21 @@ async def test_the_name_of_the_length_limit_is_found_out(llm: LLM) -> None:
 
 
 @pytest.mark.parametrize(
-    "listed",
-    [{"max_model_len": 4096}, {"meta": {"n_ctx_train": 4096}}, {"context_length": 4096}],
+    ("own", "listed", "others", "context"),
+    [
+        ("test-model", {"max_model_len": 4096}, (), 4096),
+        ("test-model", {"meta": {"n_ctx_train": 4096}}, ("third",), 4096),
+        ("another", {"context_length": 4096}, (), 4096),
+        ("another", {"max_model_len": 4096}, ("third",), None),
+    ],
 )
-async def test_the_window_that_a_server_tells_of(llm: LLM, listed: dict[str, Any]) -> None:
-    llm.listed[0] |= listed
-    found, _ = await probe(model(llm), "default")
-    assert found.context == 4096
-    assert settled(model(llm)).window == 4096
-    assert settled(model(llm, context=99)).window == 99
-
-
-@pytest.mark.parametrize(
-    ("own", "others", "context"),
-    [("another", (), 4096), ("another", ("third",), None), ("test-model", ("third",), 4096)],
-)
-async def test_the_window_of_another_model_is_not_taken(
-    llm: LLM, own: str, others: tuple[str, ...], context: int | None
+async def test_the_window_that_a_server_tells_of(
+    llm: LLM, own: str, listed: dict[str, Any], others: tuple[str, ...], context: int | None
 ) -> None:
-    llm.listed[:] = [{"id": own, "max_model_len": 4096}, *({"id": one, "n_ctx": 512} for one in others)]
+    llm.listed[:] = [{"id": own, **listed}, *({"id": one, "n_ctx": 512} for one in others)]
     found, _ = await probe(model(llm), "default")
-    assert found.context == context
+    assert (found.context, settled(model(llm)).context) == (context, context)
+    assert settled(model(llm, context=99)).window == 99
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,11 @@ from autogen_core.models import ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from manyheads.base.errors import ModelError
-from manyheads.config import RunConfig
-from manyheads.hosts.autogen import VirSciTeam, export
-from manyheads.systems.loading import validate
+from manyheads.hosts.autogen import SingleTeam, VirSciTeam, export
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
+from support.native import small
 
 TOPIC = "Robust retrieval for robots"
 INFO = ModelInfo(
@@ -34,15 +33,9 @@ class MyTeam(VirSciTeam):
     """A user's own."""
 
 
-def config(llm: LLM | None = None, **more: Any) -> RunConfig:
-    """A run of two scientists and one turn a stage."""
-    model = {"provider": "openai", "name": "test", "base_url": llm.base_url, "retries": 0} if llm else {}
-    data = {"seed": 3, "team": {"size": 2}, "turns": 1, "embedding": "lexical", "models": {"default": model}}
-    return validate(data | more, "test")
-
-
-def team(llm: LLM, folder: Path, **more: Any) -> VirSciTeam:
-    return VirSciTeam(config(llm), out=folder, **more)
+def team(llm: LLM, folder: Path, **more: Any) -> SingleTeam:
+    """One speaker, whose run is short."""
+    return SingleTeam(small("single", llm), out=folder, **more)
 
 
 def as_json(component: ComponentModel) -> dict[str, Any]:
@@ -57,7 +50,7 @@ def texts(result: TaskResult) -> list[TextMessage]:
 async def test_a_console_shows_it_with_its_totals_and_messages_say_who_and_where(
     llm: LLM, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = team(llm, tmp_path)
+    made = VirSciTeam(small("virsci", llm), out=tmp_path)
     result = await Console(made.run_stream(task=TOPIC), output_stats=True)
     shown = capsys.readouterr().out
     assert made.folder
@@ -95,7 +88,7 @@ async def test_it_serves_as_a_tool_from_json(llm: LLM, tmp_path: Path) -> None:
 
 async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
     llm.faults.append(Fault("status", times=1, status=404, when=lambda request: llm.calls > 1))
-    made = team(llm, tmp_path)
+    made = VirSciTeam(small("virsci", llm), out=tmp_path)
     with pytest.raises(ModelError):
         await made.run(task=TOPIC)
     failed = made.folder
@@ -119,7 +112,7 @@ async def test_a_client_of_autogens_takes_the_default_models_place(llm: LLM, tmp
         model="mine", base_url=llm.base_url, api_key="sk-secret", model_info=INFO, temperature=0.4,
         default_headers={"X-Team": "blue", "Authorization": "Bearer sk-other"},
     )  # fmt: skip
-    made = VirSciTeam(config(invitation={"enabled": False}), model_client=client, out=tmp_path)
+    made = SingleTeam(small("single"), model_client=client, out=tmp_path)
     await made.run(task=TOPIC)
     await client.close()
     assert {request.body["model"] for request in llm.requests} == {"mine"}
@@ -137,8 +130,8 @@ async def test_a_loaded_client_is_closed_with_its_team(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     client = OpenAIChatCompletionClient(model="mine", base_url=llm.base_url, model_info=INFO)
-    made = VirSciTeam(config(), model_client=client, out=tmp_path)
-    loaded = VirSciTeam.load_component(made.dump_component())
+    made = SingleTeam(small("single"), model_client=client, out=tmp_path)
+    loaded = SingleTeam.load_component(made.dump_component())
     await loaded.run(task=TOPIC)
     await loaded.close()
     await client.close()
@@ -149,16 +142,17 @@ async def test_a_loaded_client_is_closed_with_its_team(
 
 def test_a_config_is_exported_without_keys(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    written = export(config(llm))
+    written = export(config := small("virsci", llm))
     assert "sk-secret" not in written
     data = json.loads(written)
     assert (data["provider"], data["component_type"]) == ("manyheads.hosts.autogen.team.VirSciTeam", "team")
     loaded = BaseGroupChat.load_component(data)
     assert isinstance(loaded, VirSciTeam)
-    assert loaded.config == config(llm)
+    assert loaded.config == config
 
 
 def test_a_subclass_is_written_as_itself(llm: LLM) -> None:
-    written = MyTeam(config(llm)).dump_component()
+    config = small("virsci", llm)
+    written = MyTeam(config).dump_component()
     assert written.provider.endswith("test_autogen_team.MyTeam")
-    assert (written.config.get("name"), MyTeam(config(llm), name="blue team").name) == (None, "blue_team")
+    assert (written.config.get("name"), MyTeam(config, name="blue team").name) == (None, "blue_team")

@@ -14,18 +14,18 @@ from support.llm import LLM
 from support.native import TOPIC, Native, small
 
 Loading = Callable[[Any], Any]
-STATE = {"version": 1, "system": "virsci", "folder": None, "asked": [], "finished": False}
+STATE = {"version": 1, "system": "single", "folder": None, "asked": [], "finished": False}
 
 
 @pytest.fixture
 def config(llm: LLM) -> RunConfig:
-    return small("virsci", llm)
+    return small("single", llm)
 
 
 async def stopped(name: str, config: RunConfig, out: Path, llm: LLM) -> dict[str, Any]:
     """The state of a team whose run has failed on the way."""
     team = Native(name, config, out)
-    llm.faults.extend([Fault("fenced", times=3), Fault("status", times=None, status=401)])
+    llm.faults.append(Fault("status", None, lambda request: request.title == "Abstract", status=401))
     with pytest.raises(UserError):
         await team.run(TOPIC)
     llm.faults.clear()
@@ -67,7 +67,7 @@ async def test_a_folder_of_another_system_is_refused(
 ) -> None:
     state = await stopped(name, config, tmp_path, llm)
     team = Native(name, small("rebuttal", llm), tmp_path)
-    with pytest.raises(JournalError, match="virsci, not of rebuttal"):
+    with pytest.raises(JournalError, match="single, not of rebuttal"):
         await team.load({**state, "system": "rebuttal"})
 
 
@@ -79,7 +79,7 @@ async def test_a_folder_of_another_system_is_refused(
         ({**STATE, "nonsense": 1}, "nonsense: no such key"),
         ({**STATE, "finished": "perhaps"}, "finished"),
         ({**STATE, "version": 7}, "of version 7"),
-        ({**STATE, "system": "rebuttal"}, "runs virsci, the state is of system 'rebuttal'"),
+        ({**STATE, "system": "rebuttal"}, "runs single, the state is of system 'rebuttal'"),
     ],
 )
 async def test_what_is_no_state_of_it_is_refused(

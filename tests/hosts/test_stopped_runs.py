@@ -19,15 +19,15 @@ Made = Callable[..., Native]
 
 @pytest.fixture
 def made(name: str, llm: LLM, tmp_path: Path) -> Made:
-    def make(**more: Any) -> Native:
-        return Native(name, small("virsci", llm, **more), tmp_path)
+    def make(system: str = "single", **more: Any) -> Native:
+        return Native(name, small(system, llm, **more), tmp_path)
 
     return make
 
 
 async def stopped(research: Native, llm: LLM, text: str | None = TOPIC) -> Path:
-    """A run that fails at its first vote; gives its folder."""
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+    """A run that fails at its second question; gives its folder."""
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Abstract", status=403))
     with pytest.raises(ModelError):
         await research.run(text)
     return await research.folder()
@@ -47,7 +47,7 @@ async def test_a_stopped_run_goes_on(made: Made, llm: LLM, text: str | None) -> 
 
 @pytest.mark.parametrize("first", [TOPIC, pytest.param(None, marks=pytest.mark.slow)])
 async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str | None) -> None:
-    research = made()
+    research = made("virsci")
     folder = await stopped(research, llm, first)
     other = await research.run("Another topic")
     assert other != folder
@@ -55,7 +55,7 @@ async def test_another_text_begins_another_run(made: Made, llm: LLM, first: str 
 
 
 async def test_a_finished_run_is_not_gone_on_with_and_without_a_topic_the_team_finds_one(made: Made) -> None:
-    research = made()
+    research = made("virsci")
     first = await research.run(TOPIC)
     assert await research.run(None) != first
     found = result_of(await research.folder())
@@ -67,7 +67,7 @@ async def test_a_paused_run_asks_nobody(made: Made, llm: LLM) -> None:
     research = made()
     await research.pause()
     running = asyncio.create_task(research.run(TOPIC))
-    await asyncio.sleep(0.4)
+    await asyncio.sleep(0.2)
     assert (running.done(), llm.calls) == (False, 0)
     await research.resume()
     assert result_of(await running)["finished"]
@@ -95,7 +95,7 @@ async def test_runs_at_once_share_their_connections(
     config = small("single", llm)
     await Native(name, config, tmp_path).run(TOPIC)
     alone = len(clients)
-    llm.delay = 0.2  # so that all are under way at once
+    llm.delay = 0.1  # so that all are under way at once
     await asyncio.gather(*(Native(name, config, tmp_path).run(TOPIC) for _ in range(5)))
     assert (alone, len(clients)) == (1, 2)
     assert all(client.is_closed for client in clients)

@@ -157,7 +157,7 @@ async def test_a_reply_that_was_cut_off_is_not_sent_back_whole(llm: LLM, host: H
     assert len(answer.text) < 400
 
 
-@pytest.mark.parametrize("unasked", [False, True])
+@pytest.mark.parametrize("unasked", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_a_model_that_only_calls_tools_must_answer_at_last(
     llm: LLM, ask: Ask, unasked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,6 @@ from manyheads.base.errors import UserError
 from manyheads.base.resources import data_file
 from manyheads.hosts.autogen import (
     ConferenceReviewTeam,
-    RankingTeam,
     RebuttalTeam,
     SelfReflectionTeam,
     team_of,
@@ -89,15 +88,6 @@ async def test_what_a_team_says_can_be_sent_to_studio(tmp_path: Path) -> None:
         assert all(isinstance(value, str) for value in data["metadata"].values())
 
 
-def test_a_team_has_no_participants_of_the_users() -> None:
-    data = json.loads(data_file("configs/autogen/virsci.json").read_text(encoding="utf-8"))
-    data["config"]["participants"] = [data]
-    with pytest.raises(UserError, match="participants"):
-        BaseGroupChat.load_component(data)
-    del data["config"]["participants"]
-    assert BaseGroupChat.load_component(data).name == "VirSciTeam"
-
-
 GIVEN = {"ranking": [PAPER, "We plan with bats.", "We plan with moles."]}
 LACKING = {
     "idea-comparison": "nothing to compare",
@@ -165,28 +155,6 @@ async def test_a_final_message_of_a_review_is_markdown(llm: LLM, tmp_path: Path)
     assert "**Title.** Owls for planning\n\n**Reviewer1.** overall 6, asks for an ethics review" in content
     assert "**Overall.** 6.00 of 10, the mean of 2 reviews\n\n## Reviewer1\n\n**Summary.** " in content
     assert content.endswith("**Weaknesses.**\n- Slow.\n- Owls.\n\n**Questions.** Why?")
-
-
-async def test_a_final_message_of_a_rebuttal_is_its_idea(llm: LLM, tmp_path: Path) -> None:
-    llm.answers["improved"] = False
-    team = RebuttalTeam(small("rebuttal", llm), out=tmp_path, emit="final")
-    content = texts(await team.run(task=TOPIC))[-1].content
-    assert team.folder
-    idea = result_of(team.folder)["idea"]
-    assert content.startswith(f"# {idea['title']}\n\n**Problem.** {idea['problem']}\n\n**Objective.** ")
-    assert content.endswith(f"**Expected impact.** {idea['expected_impact']}")
-
-
-async def test_the_ideas_of_a_chat_are_ranked_beside_its_task(llm: LLM, tmp_path: Path) -> None:
-    author = SelfReflectionTeam(small("self-reflection", llm), out=tmp_path / "author", emit="final")
-    judge = RankingTeam(small("ranking", llm), out=tmp_path / "ranking", emit="final")
-    llm.answers["ranking"] = [{"idea": place, "rationale": "So."} for place in (2, 1)]
-    await RoundRobinGroupChat([author, judge], max_turns=2).run(task=PAPER)
-    assert author.folder
-    assert judge.folder
-    found = result_of(judge.folder)
-    assert found["title"] == "Owls for planning"
-    assert [idea["title"] for idea in found["ideas"]] == [result_of(author.folder)["abstract"]["title"]]
 
 
 async def test_without_a_language_model_it_says_so(tmp_path: Path) -> None:

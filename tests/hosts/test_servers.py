@@ -46,7 +46,7 @@ async def test_a_server_that_is_known_to_take_both_gets_both(llm: LLM, host: Hos
 
 
 @pytest.mark.parametrize(
-    ("settings", "environment", "both"),
+    ("settings", "environment", "official"),
     [
         ({}, None, True),
         ({"base_url": "https://api.openai.com/v1"}, None, True),
@@ -55,13 +55,14 @@ async def test_a_server_that_is_known_to_take_both_gets_both(llm: LLM, host: Hos
         ({"provider": "ollama"}, None, False),
     ],
 )
-def test_openai_itself_takes_both(
-    settings: dict[str, Any], environment: str | None, both: bool, monkeypatch: pytest.MonkeyPatch
+def test_openai_itself_takes_both_and_the_new_name_of_the_limit(
+    settings: dict[str, Any], environment: str | None, official: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if environment:
         monkeypatch.setenv("OPENAI_BASE_URL", environment)
-    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt"} | settings)
-    assert ("schema" in forms_for(config, Remark, with_tools=True)) is both
+    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt", "max_tokens": 9} | settings)
+    assert ("schema" in forms_for(config, Remark, with_tools=True)) is official
+    assert openai_settings(config) == {"max_completion_tokens" if official else "max_tokens": 9}
 
 
 REFUSALS = [
@@ -224,33 +225,25 @@ def limits_sent(llm: LLM) -> list[dict[str, int]]:
     return [{name: one.body[name] for name in names if name in one.body} for one in llm.requests]
 
 
-async def test_a_server_that_wants_the_new_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
+OLD, NEW = "max_tokens", "max_completion_tokens"
+
+
+@pytest.mark.parametrize(("first", "other", "says"), [(OLD, NEW, (400, NO_OLD)), (NEW, OLD, (422, NO_NEW))])
+async def test_a_server_that_wants_another_name_of_the_limit_gets_it(
+    llm: LLM, host: Hosting, first: Any, other: str, says: tuple[int, str]
+) -> None:
     def refused(request: Request) -> bool:
-        return "max_tokens" in request.body
+        return first in request.body
 
-    llm.faults.append(Fault("status", status=400, message=NO_OLD, times=None, when=refused))
-    async with host(model(llm, max_tokens=90, temperature=0.5, seed=4)) as on:
-        first = await on.ask(turn())
-        await on.ask(turn())
-    assert limits_sent(llm) == [
-        {"max_tokens": 90},
-        {"max_completion_tokens": 90},
-        {"max_completion_tokens": 90},
-    ]
-    assert not first.warnings
-    assert {(one.body["temperature"], one.body["seed"]) for one in llm.requests} == {(0.5, 4)}
-
-
-async def test_a_server_that_wants_the_old_name_of_the_limit_gets_it(llm: LLM, host: Hosting) -> None:
-    def refused(request: Request) -> bool:
-        return "max_completion_tokens" in request.body
-
-    config = model(llm, max_tokens=90)
-    remember(config, limit="max_completion_tokens")
-    llm.faults.append(Fault("status", status=422, message=NO_NEW, times=None, when=refused))
+    llm.faults.append(Fault("status", None, refused, status=says[0], message=says[1]))
+    config = model(llm, max_tokens=90, temperature=0.5, seed=4)
+    remember(config, limit=first)
     async with host(config) as on:
+        told = await on.ask(turn())
         await on.ask(turn())
-    assert limits_sent(llm) == [{"max_completion_tokens": 90}, {"max_tokens": 90}]
+    assert limits_sent(llm) == [{first: 90}, {other: 90}, {other: 90}]
+    assert not told.warnings
+    assert {(one.body["temperature"], one.body["seed"]) for one in llm.requests} == {(0.5, 4)}
 
 
 @pytest.mark.parametrize(
@@ -270,55 +263,26 @@ async def test_a_limit_that_is_refused_under_any_name_has_its_step(
 
 
 @pytest.mark.parametrize(
-    ("settings", "environment", "name"),
+    ("body", "words"),
     [
-        ({}, None, "max_completion_tokens"),
-        ({"base_url": "https://api.openai.com/v1"}, None, "max_completion_tokens"),
-        ({}, "http://127.0.0.1:8000/v1", "max_tokens"),
-        ({"base_url": "http://127.0.0.1:8000/v1"}, None, "max_tokens"),
+        ({"error": {"message": "no capacity left", "code": 502}}, "no capacity left"),
+        ({"error": "no capacity left"}, "no capacity left"),
+        ({"choices": []}, "contains no choice"),
     ],
 )
-def test_openai_itself_is_sent_the_new_name_of_the_limit(
-    settings: dict[str, Any], environment: str | None, name: str, monkeypatch: pytest.MonkeyPatch
+async def test_an_error_sent_as_an_answer_is_tried_again(
+    llm: LLM, host: Hosting, body: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if environment:
-        monkeypatch.setenv("OPENAI_BASE_URL", environment)
-    config = ModelConfig.model_validate({"provider": "openai", "name": "gpt", "max_tokens": 9} | settings)
-    assert openai_settings(config) == {name: 9}
-
-
-def instead(answers: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Has the server send these first."""
+    answers = [body] * 3
 
     def answer(proper: Answer) -> dict[str, Any]:
         return answers.pop() if answers else whole(proper)
 
     monkeypatch.setattr("support.llm.whole", answer)
-    return answers
-
-
-@pytest.mark.parametrize(
-    "body", [{"error": {"message": "no capacity left", "code": 502}}, {"error": "no capacity left"}]
-)
-async def test_an_error_sent_as_an_answer_is_tried_again(
-    llm: LLM, host: Hosting, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = instead([body], monkeypatch)
     async with host(model(llm, retries=1, max_wait=0.1)) as on:
-        reply = await on.ask(turn())
-    assert llm.calls == 2
-    assert "no capacity left" in reply.warnings[0]
-    answers += [body, body]
-    async with host(model(llm, retries=1, max_wait=0.1)) as on:
-        with pytest.raises(ModelError, match="no capacity left") as told:
+        with pytest.raises(ModelError, match=words) as told:
             await on.ask(turn())
-    assert "base_url" not in str(told.value.hint)
-
-
-async def test_an_answer_without_a_choice_is_tried_again(
-    llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    instead([{"choices": []}], monkeypatch)
-    async with host(model(llm, retries=1, max_wait=0.1)) as on:
         reply = await on.ask(turn())
-    assert "contains no choice" in reply.warnings[0]
+    assert llm.calls == 4
+    assert words in reply.warnings[0]
+    assert ("base_url" in str(told.value.hint)) == ("choices" in body)

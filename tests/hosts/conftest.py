@@ -7,22 +7,20 @@ import pytest
 from support.hosts import BOTH, HOSTS
 from support.native import Hosting, can_ask, hosting
 
-ON_EACH = {"test_turns", "test_tools", "test_conformance"}
-"""The contract of a turn: the default suite holds two hosts to each rule of these files."""
+ON_BOTH = {"test_turns", "test_tools"}
+"""One turn in all its parts: the default suite holds two hosts to each rule of these files."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A rule of any host is tried on one of them, which its name chooses, and in the slow suite on all."""
     own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "name" not in metafunc.fixturenames or any(
-        "name" in ([each] if isinstance(each, str) else each) for each in own
-    ):
+    names = {name for each in own for name in ([each] if isinstance(each, str) else each)}
+    if "name" not in metafunc.fixturenames or "name" in names:
         return
-    among = (
-        BOTH if "wire" in metafunc.fixturenames else HOSTS
-    )  # a provider's client may be missing on the third
+    # A provider's client may be missing on the third.
+    among = BOTH if "wire" in metafunc.fixturenames else HOSTS
     one = among[crc32(metafunc.function.__name__.encode()) % len(among)]
-    quick = BOTH if metafunc.definition.path.stem in ON_EACH else (one,)
+    quick = BOTH if metafunc.definition.path.stem in ON_BOTH else (one,)
     cases = [pytest.param(host, marks=[] if host in quick else [pytest.mark.slow]) for host in HOSTS]
     metafunc.parametrize("name", cases)
 

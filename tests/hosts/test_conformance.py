@@ -13,8 +13,10 @@ from manyheads.core import Message, Raw, Recall, Tool, Turn, Usage
 from manyheads.hosts import host_factory
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.testing import CLAUSES, broken_clauses, host_conformance
+from support.hosts import HOSTS
 
 
+@pytest.mark.parametrize("name", HOSTS)
 async def test_ours_keep_their_contract(name: str) -> None:
     assert await broken_clauses(host_factory(name)) == {}
 

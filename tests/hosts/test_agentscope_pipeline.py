@@ -15,23 +15,18 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from manyheads.base.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope import SystemPipeline, VirSciPipeline
+from manyheads.hosts.agentscope import SinglePipeline, SystemPipeline, VirSciPipeline
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
+from support.native import small
 
 TOPIC = UserMsg("user", "Robust retrieval for robots")
 
 
-def settings(llm: LLM, **more: Any) -> dict[str, Any]:
-    server = {"provider": "openai", "name": "test-model", "base_url": llm.base_url, "retries": 0}
-    small: dict[str, Any] = {"embedding": "lexical", "team": {"size": 2}, "turns": 1, "seed": 3}
-    return {**small, "models": {"default": server}, **more}
-
-
 @pytest.fixture
-def pipeline(llm: LLM, tmp_path: Path) -> VirSciPipeline:
-    return VirSciPipeline(settings(llm), out=tmp_path)
+def pipeline(llm: LLM, tmp_path: Path) -> SystemPipeline:
+    return SinglePipeline(small("single", llm), out=tmp_path)
 
 
 def result(pipeline: SystemPipeline) -> dict[str, Any]:
@@ -58,7 +53,8 @@ async def collect(pipeline: SystemPipeline, events: list[Any]) -> None:
         events.append(event)
 
 
-async def test_a_run_is_one_reply_with_its_usage(pipeline: VirSciPipeline) -> None:
+async def test_a_run_is_one_reply_with_its_usage(llm: LLM, tmp_path: Path) -> None:
+    pipeline = VirSciPipeline(small("virsci", llm), out=tmp_path)
     events, message, shown = await run(pipeline)
     assert [isinstance(event, ReplyStartEvent) for event in events].count(True) == 1
     assert isinstance(events[0], ReplyStartEvent)
@@ -73,7 +69,7 @@ async def test_a_run_is_one_reply_with_its_usage(pipeline: VirSciPipeline) -> No
 
 
 async def test_it_runs_in_the_console_of_agentscope(
-    pipeline: VirSciPipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pipeline: SystemPipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed = iter(["Robust retrieval for robots", "exit"])
 
@@ -85,7 +81,7 @@ async def test_it_runs_in_the_console_of_agentscope(
     assert result(pipeline)["abstract"]["text"].splitlines()[0][:40] in capsys.readouterr().out
 
 
-async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeline, llm: LLM) -> None:
+async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: SystemPipeline, llm: LLM) -> None:
     assert [event async for event in pipeline.reply_stream(UserInterruptEvent(reply_id="any"))] == []
     llm.delay = 0.2
     asking = asyncio.create_task(run(pipeline))
@@ -96,7 +92,7 @@ async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeli
     assert not pipeline.save_state()["finished"]
 
 
-async def test_leaving_early_stops_the_run(pipeline: VirSciPipeline, llm: LLM) -> None:
+async def test_leaving_early_stops_the_run(pipeline: SystemPipeline, llm: LLM) -> None:
     llm.delay = 0.05
     stream = pipeline.reply_stream(TOPIC)
     async for event in stream:
@@ -109,7 +105,7 @@ async def test_leaving_early_stops_the_run(pipeline: VirSciPipeline, llm: LLM) -
     assert not pipeline.save_state()["finished"]
 
 
-async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm: LLM) -> None:
+async def test_what_went_wrong_is_said_and_raised(pipeline: SystemPipeline, llm: LLM) -> None:
     llm.faults.append(Fault("status", times=None, status=401))
     events: list[Any] = []
     with pytest.raises(ModelError, match="the key is refused"):
@@ -118,7 +114,7 @@ async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm:
     assert "the key is refused" in events[-1].error.message
 
 
-async def test_one_pipeline_runs_one_at_a_time(pipeline: VirSciPipeline, llm: LLM) -> None:
+async def test_one_pipeline_runs_one_at_a_time(pipeline: SystemPipeline, llm: LLM) -> None:
     llm.faults.append(Fault("slow", seconds=0.2))
     asking = asyncio.create_task(run(pipeline))
     await asyncio.sleep(0.05)
@@ -131,8 +127,8 @@ async def test_a_model_of_agentscope_takes_the_place_of_the_default(llm: LLM, tm
     key = SecretStr("mine")
     native = OpenAIChatModel(OpenAICredential(api_key=key, base_url=llm.base_url), "my-model")
     llm.faults.append(Fault("status", status=429, retry_after=0))
-    config = settings(llm, models={"default": {"retries": 1}})
-    pipeline = VirSciPipeline(config, model=native, out=tmp_path)
+    config = small("single", models={"default": {"retries": 1}})
+    pipeline = SinglePipeline(config, model=native, out=tmp_path)
     await run(pipeline)
     assert {request.body["model"] for request in llm.requests} == {"my-model"}
     assert {request.stream for request in llm.requests} == {False}

@@ -16,7 +16,13 @@ from agentscope.tool import Toolkit
 from pydantic import BaseModel
 
 from manyheads.base.errors import UserError
-from manyheads.hosts.agentscope import RebuttalPipeline, SystemPipeline, VirSciPipeline, role_agent
+from manyheads.hosts.agentscope import (
+    RebuttalPipeline,
+    SinglePipeline,
+    SystemPipeline,
+    VirSciPipeline,
+    role_agent,
+)
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
@@ -26,7 +32,7 @@ from support.turns import model
 
 @pytest.fixture
 def pipeline(llm: LLM, tmp_path: Path) -> SystemPipeline:
-    return VirSciPipeline(small("virsci", llm), out=tmp_path)
+    return SinglePipeline(small("single", llm), out=tmp_path)
 
 
 def folders(out: Path) -> list[Path]:
@@ -89,7 +95,7 @@ async def test_a_form_is_filled_from_the_result(pipeline: SystemPipeline, llm: L
     assert report.structured_output
     assert work(pipeline) in report.structured_output["report"]
     cost = await pipeline.reply(UserMsg("user", TOPIC), Cost)
-    assert cost.structured_output == {"system": "virsci", "usage": result(pipeline)["usage"]}
+    assert cost.structured_output == {"system": "single", "usage": result(pipeline)["usage"]}
 
 
 @pytest.mark.slow
@@ -105,7 +111,7 @@ async def test_another_form_is_filled_in_by_the_model(pipeline: SystemPipeline, 
 
 async def test_it_is_a_member_of_a_team(pipeline: SystemPipeline, llm: LLM) -> None:
     chair = role_agent("area_chair", model(llm))
-    llm.tool_calls = [("TeamAssign", {"member": "virsci", "prompt": TOPIC})]
+    llm.tool_calls = [("TeamAssign", {"member": "single", "prompt": TOPIC})]
     team = TeamPipeline(chair, [TeamMember(agent=pipeline, description=pipeline.about)])
     events = [event async for event in team.reply_stream(UserMsg("user", "Find an idea"))]
     assert isinstance(events[-1], ReplyEndEvent)
@@ -123,7 +129,7 @@ async def test_it_works_towards_a_goal(pipeline: SystemPipeline, llm: LLM) -> No
         llm.tool_calls = [("GenerateStructuredOutput", {"result": "pass", "message": "Fine."})]
 
     async for event in goal.reply_stream(UserMsg("user", TOPIC)):
-        if isinstance(event, Msg) and event.name == "virsci":
+        if isinstance(event, Msg) and event.name == "single":
             verify()
     assert result(pipeline)["topic"]["topic"] == TOPIC  # without what the pipeline reminds an executor of
     assert work(pipeline) in llm.requests[-1].text

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,11 @@ def _of_others(tree: ast.AST) -> Iterator[str]:
                 pass
 
 
+@cache
+def _words(kind: type[Any]) -> list[str]:
+    return re.findall(r"(?:self\.|def )(_\w+)", inspect.getsource(kind))
+
+
 def _inherited(module: Any, tree: ast.AST) -> Iterator[str]:
     """Private names that a class of ours overrides, or reads of itself, and that a framework's base has."""
     for node in (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)):
@@ -87,9 +93,7 @@ def _inherited(module: Any, tree: ast.AST) -> Iterator[str]:
         ]
         used = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
         used |= {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-        words = {
-            word for each in theirs for word in re.findall(r"(?:self\.|def )(_\w+)", inspect.getsource(each))
-        }
+        words = {word for each in theirs for word in _words(each)}
         yield from (name for name in used if name in words and _is_private(name))
 
 

@@ -1,23 +1,26 @@
 """A role for the agents of any host: its card, its system prompt, its tools, its guests."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from manyheads.asking.roles import RoleCard, Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
+from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
+from manyheads.models.abilities import settled
 from manyheads.team.run import InvitationConfig
 from manyheads.team.team import Invitations
 from manyheads.team.tools import inspirations_tools, literature_tools
 
+C = TypeVar("C")
 Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]
 """Asks a scientist as another agent of the host; returns the answer as text."""
 
@@ -100,7 +103,8 @@ class RoleSpec:
                 raise ConfigError(what, hint='add corpus="sample"')
             variables["scientist"] = corpus.scientist(me)
         system = roles.system(self.role, variables)
-        return CastRole(card, system, self.tools_of(card, guest, ledger, roles), ledger, roles)
+        own = self.tools_of(card, guest, ledger, roles)
+        return CastRole(card, system, own, ledger, roles, tuple(self.tools))
 
     def tools_of(self, card: RoleCard, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
         """The tools that a card lists; see `cast`."""
@@ -148,6 +152,25 @@ class CastRole:
     """Those of its card."""
     ledger: Ledger
     roles: Roles
+    given: tuple[Any, ...] = ()
+    """The user's."""
+
+    def native(
+        self, wrap: Callable[[Tool, Ledger], Any], *others: object, calls_tools: bool = True
+    ) -> list[Any]:
+        """All its tools, ours as the framework's.
+
+        Args:
+            others: what its model must call besides, such as hand-offs.
+
+        Raises:
+            ConfigError: it has any, and its model cannot call tools.
+        """
+        tools = (*self.given, *self.tools)
+        if (tools or others) and not calls_tools:
+            what = f"role {self.card.name!r}: its model cannot call tools"
+            raise ConfigError(what, hint="set its `tools: true` if it can")
+        return [wrap(tool, self.ledger) if isinstance(tool, Tool) else tool for tool in tools]
 
 
 class Plays:
@@ -163,11 +186,10 @@ class Plays:
         self.role, self.roles, self.ledger = part.card.name, part.roles, part.ledger
 
 
-def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None:
-    """Raises `ConfigError` if a role has tools that its model cannot call."""
-    if [*tools] and not calls_tools:
-        what = f"role {role!r}: its model cannot call tools"
-        raise ConfigError(what, hint="set its `tools: true` if it can")
+def model_for(model: C | ModelConfig | str) -> C | ModelConfig:
+    """The model of a `role_agent`: settings, completed with its known abilities, or a client of the framework."""
+    named = ModelConfig.parse(model) if isinstance(model, str) else model
+    return settled(named) if isinstance(named, ModelConfig) else named
 
 
 @cache

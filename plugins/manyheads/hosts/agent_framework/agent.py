@@ -26,7 +26,7 @@ from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import ConfigError, describe
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
-from manyheads.core import Tool, safe_name
+from manyheads.core import safe_name
 from manyheads.core.events import AnyEvent, Waiting
 from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.hosts.agent_framework.host import (
@@ -38,11 +38,10 @@ from manyheads.hosts.agent_framework.host import (
 )
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import question
-from manyheads.hosts.roles import Plays, RoleSpec, need_tools
+from manyheads.hosts.roles import Plays, RoleSpec, model_for
 from manyheads.hosts.runs import TeamMessage, next_event
 from manyheads.hosts.teams import SyncTeam, about, event_view, native_class, native_classes
 from manyheads.literature.library import Library
-from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
 
 
@@ -177,17 +176,12 @@ def role_agent(
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    if isinstance(model, str):
-        model = ModelConfig.parse(model)
-    ready = None if isinstance(model, ModelConfig) else model
-    config = settled(model) if isinstance(model, ModelConfig) else NativeModel.describe(model, ModelConfig())
+    chosen = model_for(model)
+    ready = None if isinstance(chosen, ModelConfig) else chosen
+    config = chosen if isinstance(chosen, ModelConfig) else NativeModel.describe(chosen, ModelConfig())
     spec, ledger = RoleSpec.of(role, settings), Ledger()
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
-    given = [
-        CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in (*spec.tools, *part.tools)
-    ]
-    need_tools(role, given, calls_tools=config.calls_tools)
     room = config.window - min(config.max_tokens or ROOM, config.window // 4) - len(part.system) // 4
     papers = [KnowledgeProvider(bank)] if (bank := spec.bank) is not None else []
     agent = RoleAgent(
@@ -195,7 +189,7 @@ def role_agent(
         part.system,
         name=spec.agent_name,
         description=part.card.description,
-        tools=given or None,
+        tools=part.native(CoreTool, calls_tools=config.calls_tools) or None,
         context_providers=[*papers, *context_providers],
         middleware=middleware,
         compaction_strategy=compaction_strategy

@@ -32,9 +32,8 @@ from manyheads.hosts.autogen.client import ModelClient, Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
 from manyheads.hosts.clients import Ledger, run_tool, tool_call
-from manyheads.hosts.roles import CastRole, Plays, RoleSpec, need_tools
+from manyheads.hosts.roles import CastRole, Plays, RoleSpec, model_for
 from manyheads.literature.library import Library
-from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
 from manyheads.team.tools import literature_tools
 
@@ -188,16 +187,16 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
             roles, ledger = Roles(Resources.of(casting.paths)), Ledger()
             guest = spec.guest_of(role_agent, agent._model_client, _answer)
             card = roles.card(casting.role)
-            agent.take(casting, CastRole(card, "", spec.tools_of(card, guest, ledger, roles), ledger, roles))
+            part = CastRole(card, "", spec.tools_of(card, guest, ledger, roles), ledger, roles)
+            agent.take(casting, part)
+            agent._tools = [*agent._tools, *part.native(CoreTool)]
+            agent._workbench[0] = StaticStreamWorkbench(agent._tools)
         return agent
 
     def take(self, casting: Casting, part: CastRole) -> None:
-        """Play a part with its tools."""
+        """Play a part."""
         self.play(part)
         self.casting, self.cast_tools = casting, frozenset(tool.name for tool in part.tools)
-        if part.tools:
-            self._tools = [*self._tools, *(CoreTool(tool, part.ledger) for tool in part.tools)]
-            self._workbench[0] = StaticStreamWorkbench(self._tools)
 
 
 async def _answer(agent: AssistantAgent, question: str) -> str:
@@ -232,16 +231,14 @@ def role_agent(
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    if isinstance(model, str):
-        model = ModelConfig.parse(model)
-    client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
+    chosen = model_for(model)
+    client = ModelClient(chosen) if isinstance(chosen, ModelConfig) else chosen
     spec, ledger = RoleSpec.of(role, settings), Ledger()
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
-    given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in spec.tools]
-    need_tools(role, (*given, *part.tools, *handoffs), calls_tools=client.model_info["function_calling"])
+    tools = part.native(CoreTool, *handoffs, calls_tools=client.model_info["function_calling"])
     memories = [] if spec.knowledge is None else [KnowledgeMemory(spec.knowledge)]
     agent = RoleAgent(
-        spec.agent_name, client, description=part.card.description, system_message=part.system, tools=given or None,
+        spec.agent_name, client, description=part.card.description, system_message=part.system, tools=tools or None,
         handoffs=list(handoffs) or None, workbench=workbench, memory=[*memories, *memory] or None,
         model_client_stream=model_client_stream, max_tool_iterations=TOOL_ROUNDS, reflect_on_tool_use=True,
     )  # fmt: skip
@@ -253,7 +250,7 @@ def role_agent(
     if spec.corpus is not None and casting.corpus is None:  # no file can hold the tools of an open bank
         tools = literature_tools(spec.library, part.card.tools)
         agent.cast_tools = frozenset(tool.name for tool in tools)
-    agent.owns_client = client is not model
+    agent.owns_client = client is not chosen
     if context := model_context or context_for(client, part.system, agent._tools):
         agent._model_context = context
     return agent

@@ -129,8 +129,12 @@ async def test_a_failed_search_ends_the_reply(llm: LLM, name: str, bank: Knowled
 async def test_a_role_looks_papers_up(llm: LLM, name: str) -> None:
     llm.tool_calls = [("search_papers", {"query": "tactile"})]
     with Scholar(PAPERS) as scholar:
-        places = {"semantic_scholar": scholar.url}
-        config = LiteratureConfig(cascade=("semantic_scholar",), before="any", retries=0, endpoints=places)
+        config = LiteratureConfig(
+            cascade=("semantic_scholar",),
+            before="any",
+            retries=0,
+            endpoints={"semantic_scholar": scholar.url},
+        )
         library = Library(config, paces={"semantic_scholar": Pace(0)})
         async with role_of(name, "novelty", model(llm), library=library) as ask:
             assert await ask("Is a tactile finger new?")

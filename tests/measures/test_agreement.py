@@ -35,8 +35,8 @@ def rated(given: Mapping[str, Sequence[float]], decisions: Mapping[str, bool] | 
 
 def side_of(x: Sequence[float], y: Sequence[float], **how: Any) -> Side:
     """Scores beside one rating each."""
-    ratings = rated({str(n): [each] for n, each in enumerate(y)})
-    return calibrate({str(n): each for n, each in enumerate(x)}, ratings, **{"resamples": 50, **how}).scores
+    ratings, how = rated({str(n): [each] for n, each in enumerate(y)}), {"resamples": 50, **how}
+    return calibrate({str(n): each for n, each in enumerate(x)}, ratings, **how).scores
 
 
 def auroc(scores: list[float], good: list[bool]) -> float:

@@ -183,8 +183,8 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
         measures["on"] = hd * ci / cd
     missing = {name: value for name, value in measures.items() if isinstance(value, str)}
     values = {name: None if isinstance(value, str) else value for name, value in measures.items()}
-    near = {"past": old.neighbours, "contemporary": new.neighbours}
-    return Novelty(**values, **near, missing=missing, known=new.known)
+    near, more = old.neighbours, new.neighbours
+    return Novelty(**values, past=near, contemporary=more, missing=missing, known=new.known)
 
 
 def need_field(papers: Papers, around: int, own: int) -> None:

@@ -139,8 +139,10 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
         raise RatingError(f"{path}: no column with winners", tried=columns_there, hint=hint)
     votes = list[PairVote]()
     for row in rows:
-        cells = {column: _answer(row, column) for column in questions if not row.missing(column)}
-        answers = {questions[column]: answer for column, answer in cells.items() if answer}
+        cells: dict[str, Answer | None] = {
+            column: _answer(row, column) for column in questions if not row.missing(column)
+        }
+        answers: dict[str, Answer] = {questions[name]: answer for name, answer in cells.items() if answer}
         unknown = [f"{column} {shortened(row[column], 60)!r} {UNKNOWN_ANSWER}"
                    for column, answer in cells.items() if answer is None]  # fmt: skip
         if reason := _fault(row) or ("" if answers else next(iter(unknown), "no winner")):

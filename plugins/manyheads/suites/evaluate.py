@@ -345,7 +345,7 @@ def calibrations(suite: Suite, rows: Sequence[CellRow]) -> Iterator[tuple[Condit
             if row.condition == condition and how.measure in row.values:
                 values[row.case].append(row.values[how.measure])
         means = {case: fmean(some) for case, some in values.items()}
-        good = {"threshold": how.threshold, "score_threshold": how.score_threshold}
+        good: dict[str, Any] = {"threshold": how.threshold, "score_threshold": how.score_threshold}
         try:
             yield condition, calibrate(means, suite.people, **good, level=suite.spec.level)
         except RatingError as error:

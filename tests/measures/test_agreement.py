@@ -3,11 +3,11 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
+from statistics import fmean
 from typing import Any
 
 import pytest
-from hypothesis import assume
-from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from manyheads.base.errors import RatingError
@@ -35,22 +35,18 @@ def rated(given: Mapping[str, Sequence[float]], decisions: Mapping[str, bool] | 
 
 def side_of(x: Sequence[float], y: Sequence[float], **how: Any) -> Side:
     """Scores beside one rating each."""
-    ratings = rated({str(n): [each] for n, each in enumerate(y)})
+    ratings, how = rated({str(n): [each] for n, each in enumerate(y)}), {"resamples": 50, **how}
     return calibrate({str(n): each for n, each in enumerate(x)}, ratings, **how).scores
 
 
 def auroc(scores: list[float], good: list[bool]) -> float:
-    pairs = [
-        (a, b)
-        for a, yes in zip(scores, good, strict=True)
-        if yes
-        for b, no in zip(scores, good, strict=True)
-        if not no
-    ]
-    return sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs)
+    best, rest = (
+        [each for each, yes in zip(scores, good, strict=True) if yes == side] for side in (True, False)
+    )
+    return fmean(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in product(best, rest))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_figures_are_those_of_scipy_and_of_counting(seed: int) -> None:
     scores, ratings = made(30, 3, 1.0, seed)
     found = calibrate(scores, ratings, threshold=6, resamples=50)
@@ -79,9 +75,8 @@ def test_perfect_reversed_and_silent_scores() -> None:
     means = ratings.means("score")
     perfect = calibrate(means, ratings, threshold=5.5, resamples=50).scores.figures
     assert {name: figure and figure.estimate for name, figure in perfect.items()} == dict.fromkeys(FIGURES, 1)
-    reverse = calibrate(
-        {paper: 11 - mean for paper, mean in means.items()}, ratings, threshold=5.5, resamples=50
-    )
+    turned = {paper: 11 - mean for paper, mean in means.items()}
+    reverse = calibrate(turned, ratings, threshold=5.5, resamples=50)
     assert reverse.scores.figures["spearman"]
     assert reverse.scores.figures["spearman"].estimate == pytest.approx(-1)
     constant = calibrate(dict.fromkeys(means, 5), ratings, threshold=5.5, resamples=50).scores
@@ -124,7 +119,7 @@ X, Y = (1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 1.0, 4.0, 3.0, 5.0)
 
 def values(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
     """Pearson's and Spearman's correlation."""
-    figures = side_of(x, y, resamples=50).figures
+    figures = side_of(x, y).figures
     pearson, spearman = figures["pearson"], figures["spearman"]
     assert pearson
     assert spearman
@@ -137,16 +132,13 @@ def test_a_correlation_by_hand() -> None:
     # artanh 0.8 = 1.098612; 1.959964 / √2 = 1.385904; tanh(-0.287292) and tanh(2.484516).
     fisher = side_of(X, Y).figures["pearson"]
     assert fisher
-    assert (fisher.low, fisher.high) == (
-        pytest.approx(-0.279640, abs=1e-5),
-        pytest.approx(0.986195, abs=1e-5),
-    )
+    assert (fisher.low, fisher.high) == pytest.approx((-0.279640, 0.986195), abs=1e-5)
 
 
 def test_resamples_without_a_correlation_are_counted() -> None:
     # Of the 27 resamples of three pairs, three are one pair three times.
-    found = side_of([1, 2, 3], [1, 3, 2])
-    assert found.unusable == pytest.approx(3 / 27, abs=0.02)
+    found = side_of([1, 2, 3], [1, 3, 2], resamples=400)
+    assert found.unusable == pytest.approx(3 / 27, abs=0.04)
     assert found.figures["pearson"]
     assert (found.figures["pearson"].low, found.figures["pearson"].high) == (-1, 1)
 
@@ -166,24 +158,23 @@ def test_what_has_no_correlation_says_why(x: Sequence[float], y: Sequence[float]
     assert problem in found.why["pearson"]
 
 
-number = st.integers(-1000, 1000).map(float)
-pairs = st.lists(st.tuples(number, number), min_size=3, max_size=25)
-positive = st.floats(0.01, 100)
-
-
-def columns(drawn: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    x, y = [a for a, _ in drawn], [b for _, b in drawn]
-    assume(len(set(x)) > 1 and len(set(y)) > 1)
-    return x, y
-
-
 def test_a_comparison_as_text() -> None:
     scores = [TextScore(str(n), {"id": str(n)}, each) for n, each in enumerate(X)]
-    text = "\n".join(as_lines(compare(rated({str(n): [each] for n, each in enumerate(Y)}), scores, "on")))
-    for words in ("5 texts, 1 rater, ratings per text: 1", "on against score, n = 5", "Pearson r           0.80 (-0.28 to 0.99)",
+    text = "\n".join(
+        as_lines(compare(rated({str(n): [each] for n, each in enumerate(Y)}), scores, "on", resamples=50))
+    )
+    for words in ("5 texts, 1 rater, ratings per text: 1", "5 ratings between 1 and 5", "on against score, n = 5", "Pearson r           0.80 (-0.28 to 0.99)",
                   "too narrow"):  # fmt: skip
         assert words in text
     assert "AUROC" not in text
+
+
+def test_who_rated_nothing_of_a_text_has_not_rated_it() -> None:
+    table = RatingTable(
+        ("score",), {"a": {"R1": {"score": 1}, "R2": {}}, "b": {"R1": {"score": 2}, "R2": {"score": 3}}}
+    )
+    found = compare(table)
+    assert (found.ratings, found.per_text) == (3, (1, 2))
 
 
 PUBLISHED = {

@@ -1,7 +1,7 @@
 """Ratings from votes: Elo by hand, Bradley–Terry against other libraries and published examples, known strengths recovered."""
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from manyheads.measures.pairwise import (
     elo,
     groups,
 )
+from manyheads.measures.standings import Rules, standings
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import votes_by
 
@@ -92,11 +93,8 @@ def test_another_library_gives_the_same_effects_of_style() -> None:
     design[np.arange(800), compared.left] = 1
     design[np.arange(800), compared.right] = -1
     x = compared.style / compared.style.std(0)
-    theirs = (
-        sm.GLM(compared.score, np.column_stack([design[:, 1:], x]), family=sm.families.Binomial())
-        .fit()
-        .params
-    )
+    regressors = np.column_stack([design[:, 1:], x])
+    theirs = sm.GLM(compared.score, regressors, family=sm.families.Binomial()).fit().params
     assert found.strength[1:] - found.strength[0] == pytest.approx(theirs[:2], abs=1e-6)
     assert found.style == pytest.approx(theirs[2:], abs=1e-6)
     assert found.style[0] / compared.style.std(0)[0] == pytest.approx(0.03, abs=0.008)
@@ -122,18 +120,25 @@ WIN_RATES = {
 
 def test_votes_at_the_published_rates_give_the_published_ratings() -> None:
     """Both ways between Tables 2 and 3: the rates as votes, 100 of each pair."""
-    votes = list[PairVote]()
-    for (one, rates), (place, other) in combinations_with_places():
-        votes += of_wins({(one, other): rates[place], (other, one): 100 - rates[place]})
+    places = {name: place for place, name in enumerate(WIN_RATES)}
+    rates = {(one, other): WIN_RATES[one][places[other]] for one, other in combinations(WIN_RATES, 2)}
+    votes = [vote for (one, other), rate in rates.items()
+             for vote in of_wins({(one, other): rate, (other, one): 100 - rate})]  # fmt: skip
     found = ratings(votes)
     assert {name: round(rating) for name, rating in found.items()} == pytest.approx(
         {name: row[3] for name, row in MAMORX.items()}, abs=15
     )
 
 
-def combinations_with_places() -> list[tuple[tuple[str, tuple[int, ...]], tuple[int, str]]]:
-    names = list(WIN_RATES)
-    return [((one, WIN_RATES[one]), (names.index(other), other)) for one, other in combinations(names, 2)]
+def test_votes_by_the_published_ratings_give_the_published_win_rates() -> None:
+    """Table 3 to the per cent, from 400 votes of each pair by Table 2."""
+    overall = {name: row[3] for name, row in MAMORX.items()}
+    wins = {(one, other): round(400 / (1 + 10 ** ((overall[other] - overall[one]) / 400)))
+            for one, other in permutations(overall, 2)}  # fmt: skip
+    found = standings(of_wins(wins), Q, Rules(signs=(), resamples=0, orders=0)).win_rates
+    places = {name: place for place, name in enumerate(WIN_RATES)}
+    off = [abs(100 * (each.expected or 0) - WIN_RATES[each.maker][places[each.other]]) for each in found]
+    assert (len(off), max(off)) == (20, pytest.approx(0.5, abs=0.3))
 
 
 def test_both_poor_is_left_out_or_a_tie() -> None:

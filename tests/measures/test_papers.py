@@ -10,13 +10,16 @@ import pytest
 from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError
 from manyheads.core.texts import Subject
 from manyheads.corpus.ecosystem import KnowledgeBank
+from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.phrases import LexicalEmbedder
+from manyheads.corpus.vectors import unread
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
 from manyheads.measures.scores import scores
 from support.corpora import built as built_corpus
 from support.corpora import copied
+from support.embedding import needs_minilm
 from support.papers import papers
 
 MODEL = LexicalEmbedder()
@@ -116,7 +119,7 @@ def test_a_text_is_embedded_as_abstracts_are(corpus: Path) -> None:
     abstract = papers(80)[0]["abstract"]
     [found] = scores(opened, texts(f"\n {abstract}\n"))
     assert found.past[0].distance == pytest.approx(0, abs=1e-6)
-    assert (found.rnd, found.unread, found.search) == (None, None, "exact")
+    assert (found.rnd, found.unread) == (None, None)
     with pytest.raises(MeasureError, match="text 2 is empty"):
         scores(opened, texts(abstract, " \n"))
     assert scores(opened, []) == []
@@ -133,3 +136,14 @@ def test_one_unknown_count_leaves_an_impact_over_the_others(corpus: Path) -> Non
         assert one.known["papers"][1] - one.known["papers"][0] == lost
         assert one.ci is not None
     assert {sum(one.known["neighbours"]) for one in found} == {9, 10}
+
+
+@needs_minilm
+def test_a_model_says_how_much_of_a_text_it_does_not_read() -> None:
+    """256 tokens are read, two of them the marks of start and end; `word` is one token."""
+    model = load_embedder()
+    texts = ["", "word", "word " * 254, "word " * 255, "word " * 700]
+    assert unread(model, texts) == [0, 0, 0, 1, 446]
+    same = model.embed([texts[3], texts[2]])
+    assert np.allclose(same[0], same[1])
+    assert unread(MODEL, ["word"]) == [None]

@@ -65,19 +65,14 @@ def test_means_are_over_sets_with_an_interval() -> None:
     """D(S) of 0 and 1/2: mean 1/4, standard error 1/4."""
     sets = [(judged((1, 2, 3)), {"R1": (1, 2, 3)}), (judged((2, 1, 3)), {"R1": (1, 2, 3)})]
     [found] = alignments(rankings(*sets))
-    assert (mean(found, "difference").n, mean(found, "difference").mean, mean(found, "difference").se) == (
-        2,
-        0.25,
-        pytest.approx(0.25),
-    )
-    assert (mean(found, "difference").low, mean(found, "difference").high) == (0, 1)
+    of_two = mean(found, "difference")
+    assert (of_two.n, of_two.mean, of_two.se) == (2, 0.25, pytest.approx(0.25))
+    assert (of_two.low, of_two.high) == (0, 1)
     sets += [(judged((1, 2, 3)), {"R1": (1, 2, 3)}) for _ in range(2)]
     [found] = alignments(rankings(*sets))
     # 0, 1/2, 0, 0: mean 1/8, standard error 1/8, t of three degrees of freedom 3.1824; no D(S) lies below 0.
-    assert (mean(found, "difference").low, mean(found, "difference").high) == (
-        0,
-        pytest.approx(1 / 8 + 3.1824 / 8, abs=1e-4),
-    )
+    of_four = mean(found, "difference")
+    assert (of_four.low, of_four.high) == (0, pytest.approx(1 / 8 + 3.1824 / 8, abs=1e-4))
     assert {found.means[name] for name in ("between_people", "tau_between_people", "concordance")} == {None}
 
 

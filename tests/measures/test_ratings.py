@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import RatingError
+from manyheads.measures.agreement import as_lines, compare
 from manyheads.measures.ratings import read_ratings
 from manyheads.measures.statistics import rating_mean
 
@@ -65,6 +66,10 @@ def test_a_rater_rates_a_text_once_and_unknown_raters_are_others(tmp_path: Path)
         read_ratings([path])
     nameless = table(tmp_path, "p1,4", "p1,6", header="paper,score\n")
     assert read_ratings([nameless]).means("score") == {"p1": 5}
+    assert read_ratings([nameless]).nameless
+    partly = read_ratings([table(tmp_path, "p1,4,A", "p1,6,", "p2,3,", header="paper,score,rater\n")])
+    assert (len(partly.raters), len(partly.unnamed), partly.nameless) == (3, 2, False)
+    assert next(as_lines(compare(partly))).startswith("2 texts, 1 rater and 2 ratings without a rater's name")
 
 
 @pytest.mark.parametrize(
@@ -83,10 +88,8 @@ def test_decisions_on_papers(row: str, problem: str, tmp_path: Path) -> None:
     rows = ("owls,A,6,yes", "owls,B,8,yes", "bats,A,3,no")
     named = {"score": "Mark"}
     ratings = read_ratings([table(tmp_path, *rows, header=header)], named)
-    assert (ratings.means("score"), ratings.decisions) == (
-        {"owls": 7, "bats": 3},
-        {"owls": True, "bats": False},
-    )
+    assert ratings.means("score") == {"owls": 7, "bats": 3}
+    assert ratings.decisions == {"owls": True, "bats": False}
     with pytest.raises(RatingError, match=problem):
         read_ratings([table(tmp_path, *rows, row, header=header, name="people.csv")], named)
 

@@ -1,6 +1,7 @@
 """Scores find the texts that were rated: by the text itself, by where it was read, by its id."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,15 +80,8 @@ def test_the_surest_sign_decides() -> None:
         pair({"T4": 1.0}, scores, {"T4": {"source": "/b"}})
     with pytest.raises(RatingError, match=r"no rated text has a score\n.*T5(.|\n)*--columns id=COLUMN"):
         pair({"T5": 1.0}, scores, {})
-    some = pair(
-        {"T5": 1.0, "Bats": 2.0, "T1": 3.0},
-        [
-            *scores,
-            TextScore("5", {"sha256": "x", "source": "/old", "name": "Owls"}, 4),
-            TextScore("6", {"id": "T5"}, float("nan")),
-        ],
-        known,
-    )
+    twice, absent = replace(scores[0], place="5", value=4), TextScore("6", {"id": "T5"}, float("nan"))
+    some = pair({"T5": 1.0, "Bats": 2.0, "T1": 3.0}, [*scores, twice, absent], known)
     assert (some.items, some.scores, some.ratings) == (("Bats", "T1"), (4, 2.5), (2, 3))
     assert some.repeated == 1
 
@@ -106,7 +100,7 @@ def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
     assert ratings.of("overall")["/2.md"] == {"Reviewer1": 3, "Reviewer2": 5}
     assert compare(ratings).per_text == (2, 2)
     on = lines(tmp_path / "on.jsonl", *({"source": f"/{n}.md", "on": n**2} for n in range(4)))
-    found = compare(ratings, read_scores([on], "on"), "on", "overall")
+    found = compare(ratings, read_scores([on], "on"), "on", "overall", resamples=50)
     assert found.pairs
     assert found.calibration
     assert found.pairs.ratings == (2, 3, 4, 5)

@@ -81,11 +81,8 @@ def test_mean_and_error_are_over_what_there_is_and_say_what_there_is_not() -> No
     assert (entry.n, entry.cells, entry.left_out, entry.mean) == (2, 2, 1, 3.0)
     assert entry.se == pytest.approx(1.0)
     # Student's t of one degree of freedom is 12.706.
-    assert (entry.method, entry.low, entry.high) == (
-        "t",
-        pytest.approx(-9.706, abs=1e-3),
-        pytest.approx(15.706, abs=1e-3),
-    )
+    assert entry.method == "t"
+    assert (entry.low, entry.high) == pytest.approx((-9.706, 15.706), abs=1e-3)
 
 
 def test_differences_are_over_the_seeds_that_both_have() -> None:
@@ -189,20 +186,13 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
     [
         ((0.2, -0.2, 0.1, -0.1), "0 lies inside the interval: no significant position bias"),
         ((0.5, 0.6, 0.4, 0.5), "0 lies outside the interval: the judge prefers ideas that it is shown early"),
-        (
-            (-0.5, -0.6, -0.4, -0.5),
-            "0 lies outside the interval: the judge prefers ideas that it is shown late",
-        ),
-        (
-            (1.0, 1.0, 1.0),
-            "the same everywhere (n = 3 seeds): the judge prefers ideas that it is shown early",
-        ),
-        ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge prefers ideas that it is shown late"),
+        ((-0.5, -0.6, -0.4, -0.5), "0 lies outside the interval: the judge prefers ideas that it is shown late"),
+        ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge prefers ideas that it is shown early"),
         ((0.0, 0.0), "the same everywhere (n = 2 seeds): no significant position bias"),
         ((0.5,), "cannot be estimated from these cells"),
         ((), "cannot be estimated from these cells"),
     ],
-)
+)  # fmt: skip
 def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], told: str) -> None:
     name = "ranking.position_bias"
     spec = measuring(name)

@@ -55,9 +55,8 @@ def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, i
     text, sections = _without(text, spec.cut)
     text, lines = _without_phrases(text, spec.drop)
     text, sentences = _without_itself(text)
-    text, alone = re.subn(
-        r"\A\s*#+ [^\n]+\n(?![\s\S]*^#)", "", text, count=1, flags=re.MULTILINE
-    )  # its only heading
+    only_heading = r"\A\s*#+ [^\n]+\n(?![\s\S]*^#)"
+    text, alone = re.subn(only_heading, "", text, count=1, flags=re.MULTILINE)
     marks = 0
     for mark in spec.marks:
         named = rf"(?<![\w-])(?:{mark.pattern})(?![\w-])"
@@ -68,18 +67,13 @@ def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, i
         ):
             text, number = re.subn(pattern, instead, text)
             marks += number
-    words = sorted(
-        {re.escape(name).replace("_", "[ _-]").replace("\\ ", r"[ _-]") for name in names},
-        key=len,
-        reverse=True,
-    )
+    patterns = {re.escape(name).replace("_", "[ _-]").replace("\\ ", r"[ _-]") for name in names}
+    words = sorted(patterns, key=len, reverse=True)
     replaced = 0
     if words:
         # Neither "the the reviewer" nor half of a longer word.
-        known = re.compile(
-            rf"(?:\b(?:the|our|a)\s+)?(?<![\w-])(?:{'|'.join(words)})s?(?![\w-])", re.IGNORECASE
-        )
-        text, replaced = known.subn(lambda found: _neutral(found, spec.writer), text)
+        named = rf"(?:\b(?:the|our|a)\s+)?(?<![\w-])(?:{'|'.join(words)})s?(?![\w-])"
+        text, replaced = re.subn(named, lambda found: _neutral(found, spec.writer), text, flags=re.IGNORECASE)
     return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + lines + sentences + alone + marks + replaced
 
 
@@ -167,9 +161,8 @@ def giveaways(texts: Sequence[NewText | StoredText]) -> Iterator[str]:
         for form in forms:
             makers[form].add(each.maker)
     for maker, (first, *others) in texts_of.items():
-        alone = sorted(
-            form for form in first if len(makers[form]) == 1 and all(form in own for own in others)
-        )
+        own_forms = (form for form in first if len(makers[form]) == 1)
+        alone = sorted(form for form in own_forms if all(form in own for own in others))
         if others and len(texts_of) > 1 and alone:
             lines = ", ".join(f"“{shorten(first[form], 100, placeholder='…')}”" for form in alone[:SHOWN])
             more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
@@ -186,6 +179,5 @@ def names_of(config: RunConfig, others: Iterable[str]) -> Iterator[str]:
     yield from (name for name in (system.name, system.title) if len(name) > 3)
     yield from (role for role, _ in system.needs(config) if "_" in role)
     for model in config.models.values():
-        yield from (
-            name for name in (model.name, f"{model.provider}/{model.name}") if re.search(r"[\d/:-]", name)
-        )
+        names = (model.name, f"{model.provider}/{model.name}")
+        yield from (name for name in names if re.search(r"[\d/:-]", name))

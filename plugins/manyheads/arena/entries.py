@@ -64,9 +64,8 @@ class TextSource:
             UserError: one of them cannot be read, or its maker is not known.
         """
         if self.papers is not None and not self.papers.is_dir():
-            raise ArenaError(
-                f"--papers {self.papers}: no such folder", hint="name a folder with a file for each case"
-            )
+            hint = "name a folder with a file for each case"
+            raise ArenaError(f"--papers {self.papers}: no such folder", hint=hint)
         found = list[NewText]()
         for path in paths:
             if path.is_dir():
@@ -87,10 +86,8 @@ class TextSource:
 
     def _run(self, folder: Path) -> NewText:
         if not (folder / RESULT).is_file() and not (folder / CONFIG).is_file():
-            raise ArenaError(
-                f"{folder}: not a run folder",
-                hint="name run folders, such as runs/*, or text files; a suite's folder `arena` is an arena",
-            )
+            hint = "name run folders, such as runs/*, or text files; a suite's folder `arena` is an arena"
+            raise ArenaError(f"{folder}: not a run folder", hint=hint)
         run, config = load(folder, unfinished=False), reopen(folder)
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
         names = (*self.blinding.names, *names_of(config, ()))
@@ -116,9 +113,8 @@ class TextSource:
                 path = None
             if path and path.is_file():
                 return self._paper_of_run(folder, Case(self.case or path.stem, title), path.absolute())
-            words = (
-                " " in value.strip() and not Path(value).is_absolute()
-            )  # rather than the name of a lost file
+            # rather than the name of a lost file
+            words = " " in value.strip() and not Path(value).is_absolute()
             if path is None and (words or not slot.file):
                 return self._with_paper(Case(self.case or f"{name}-{_digest(value)[:8]}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
@@ -139,9 +135,8 @@ class TextSource:
         path = Path(subject.source)
         maker = self.maker or (path.name.partition(".jsonl:")[0] if self.abstracts else None)
         if maker is None:
-            raise ArenaError(
-                f"{subject.source}: whose text is it?", hint="name the maker of these files: --maker NAME"
-            )
+            hint = "name the maker of these files: --maker NAME"
+            raise ArenaError(f"{subject.source}: whose text is it?", hint=hint)
         name = re.sub(r"\.jsonl:(\d+)$", r"-\1", path.name) if ".jsonl:" in path.name else path.stem
         text, hints = nameless(subject.text, ("manyheads", *self.blinding.names), self.blinding)
         case, paper = self._with_paper(Case(self.case or name), None)

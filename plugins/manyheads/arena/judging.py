@@ -74,9 +74,8 @@ async def judge(
         began = time.monotonic()
         try:
             with _once(said):
-                reply: Reply[Any] = await ask(
-                    ROLE, TASK, **settings, **_question(arena, item, context), full=True
-                )
+                question = _question(arena, item, context)
+                reply: Reply[Any] = await ask(ROLE, TASK, **settings, **question, full=True)
         except ReplyError:
             arena.skip(rater, item.id)
             invalid += 1

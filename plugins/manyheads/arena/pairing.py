@@ -3,6 +3,15 @@
 A pair of makers is chosen by what a vote on them would teach under the current Bradley–Terry fit: log(1 + p (1 - p) v), with the
 expected win rate p and the variance v of the difference of their ratings, less for makers that this rater has compared.
 The case is the one with the fewest comparisons; the side is drawn, with odds for the maker that has been on it less often.
+
+Why that: strengths b are about normal with covariance C. A vote on i and j, with d = e_i - e_j, adds p (1 - p) d d' to the information
+C⁻¹, so that det C shrinks by the factor 1 + p (1 - p) d' C d (D-optimality), where d' C d is v:
+
+        C_ii + C_jj - 2 C_ij          large where i and j have few votes,
+        p (1 - p)  ≤ 1/4              large where they are as good as each other.
+
+Strengths change only with answers and are fitted now and then; C changes with each pair that is *shown*, at once, by the formula of
+Sherman and Morrison, so that raters at work at the same time are not all given the same makers.
 """
 
 import json
@@ -132,6 +141,7 @@ class Pairs:
             mine[[i, j], [j, i]] += 1
         if not rest.max(initial=0) > 0:
             return None
+        # `triu`: each two makers once. Near the best, all are as good, and chance spreads the raters.
         taught = np.where(rest > 0, self._taught() / (1 + mine), -1)
         best = np.argwhere(np.triu(taught >= NEAR * taught.max()))
         i, j = map(int, best[rng.randrange(len(best))])
@@ -171,7 +181,7 @@ class Pairs:
         return 1 / (1 + np.exp(self._strength[None, :] - self._strength[:, None]))
 
     def _learn(self, i: int, j: int) -> None:
-        """The covariance after one more comparison (Sherman–Morrison)."""
+        """The covariance after one more comparison: C - w C d d' C / (1 + w d' C d), with d = e_i - e_j and w = p (1 - p)."""
         import numpy as np
 
         rate = 1 / (1 + np.exp(self._strength[j] - self._strength[i]))
@@ -203,7 +213,7 @@ class Pairs:
 
 
 def _information(votes: "Matrix", expected: "Matrix") -> "Matrix":
-    """The Fisher information of the makers' strengths."""
+    """The Fisher information of the makers' strengths: a graph's Laplacian, with votes × p (1 - p) as the weight of an edge."""
     import numpy as np
 
     weights = votes * expected * expected.T

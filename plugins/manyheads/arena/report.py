@@ -79,12 +79,8 @@ def _order(found: Standings) -> Iterator[str]:
         return
     above = list[str]()
     for one in rated:
-        below = [
-            other.maker
-            for other in rated
-            if other.group == one.group and apart(one.rated, other.rated)
-            and (one.rated.rating or 0) > (other.rated.rating or 0)
-        ]  # fmt: skip
+        below = [other.maker for other in rated if other.group == one.group and apart(one.rated, other.rated)
+                 and (one.rated.rating or 0) > (other.rated.rating or 0)]  # fmt: skip
         above += [f"{one.maker} than {_names(below)}"] if below else []
     if above:
         yield f"Rated higher, with intervals that do not overlap: {_several(above, 'maker')}."
@@ -320,9 +316,8 @@ def rate(
     if not people and not models:
         standings(votes, main, rules)  # says why
     steady = steadiness([vote for vote in votes if vote.kind == "model"], main)
-    return ArenaResult(
-        people, models, agreement_with_people(votes, main, rules.poor), steady, tuple(notes), repeated
-    )
+    beside = agreement_with_people(votes, main, rules.poor)
+    return ArenaResult(people, models, beside, steady, tuple(notes), repeated)
 
 
 def questions_of(votes: Sequence[PairVote], first: str | None = None) -> list[str]:
@@ -363,9 +358,9 @@ def win_rates(found: Standings) -> dict[tuple[str, str], str]:
     def words(share: float | None) -> str:
         return ABSENT if share is None else f"{share:.0%}"
 
+    rates = found.win_rates
     return {
-        (each.maker, each.other): f"{words(each.expected)} / {words(each.observed)} ({each.n})"
-        for each in found.win_rates
+        (one.maker, one.other): f"{words(one.expected)} / {words(one.observed)} ({one.n})" for one in rates
     }
 
 
@@ -416,10 +411,8 @@ def _pictures(found: Standings, folder: Path, title: str) -> list[tuple[str, Pat
     if not rated:
         return drawn
     files = {name: [folder / f"{name}{suffix}" for suffix in (".svg", ".png")] for name in PICTURES}
-    rows = [
-        (plain(each.maker), each.rated.rating or 0.0, each.rated.low, each.rated.high, each.adjusted.rating)
-        for each in rated
-    ]
+    rows = [(plain(one.maker), one.rated.rating or 0.0, one.rated.low, one.rated.high, one.adjusted.rating)
+            for one in rated]  # fmt: skip
     caption = f"{count(found.votes, 'vote')} on {found.question}; {found.rules.level:.0%} intervals"
     interval_plot(rows, "rating", title, caption, files["intervals"])
     drawn.append(("Ratings with their intervals. The table has the same numbers.", files["intervals"][0]))

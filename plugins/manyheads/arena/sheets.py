@@ -50,10 +50,8 @@ def write_sheets(arena: Arena, raters: int, out: Path, seed: int = 0) -> list[Pa
     sets = _sets(arena)
     if arena.kind == "pairs" or not sets:
         why = "pairs need the browser" if arena.kind == "pairs" else "it has no texts"
-        raise ArenaError(
-            f"{arena.folder}: no sheets: {why}",
-            hint=f"see what it holds: manyheads arena status {arena.folder}",
-        )
+        hint = f"see what it holds: manyheads arena status {arena.folder}"
+        raise ArenaError(f"{arena.folder}: no sheets: {why}", hint=hint)
     rng, files = random.Random(seed), dict[Path, str]()
     for rater in range(1, raters + 1):
         order = [
@@ -144,12 +142,10 @@ def _take_sheets(arena: Arena, paths: Sequence[Path], columns: Mapping[str, str]
         if not any(cells):
             blank.append(first.place)
             continue
-        by_name = {name: _plain_number(first, name) for name in names}
-        said = (
-            by_name
-            if arena.kind == "ratings"
-            else {text: _plain_number(row, names[0]) for text, row in rows.items()}
-        )
+        if arena.kind == "ratings":
+            said = {name: _plain_number(first, name) for name in names}
+        else:
+            said = {text: _plain_number(row, names[0]) for text, row in rows.items()}
         try:
             arena.checked(said, shown[item])
         except ArenaError as error:
@@ -185,10 +181,8 @@ def export(arena: Arena, form: Format, out: Path) -> Path:
         ArenaError: there are no answers, or a file is there already.
     """
     if not arena.rows() and not arena.votes():
-        raise ArenaError(
-            f"{arena.folder}: no answers yet",
-            hint=f"invite raters: manyheads arena invite {arena.folder} NAME",
-        )
+        hint = f"invite raters: manyheads arena invite {arena.folder} NAME"
+        raise ArenaError(f"{arena.folder}: no answers yet", hint=hint)
     [path] = write_files({out: _json(arena) if form == "json" else _csv(arena)})
     return path
 
@@ -198,9 +192,8 @@ def _csv(arena: Arena) -> str:
     if arena.kind == "pairs":
         votes = arena.votes()
         comments = [""] * (len(votes) - len(rows)) + [row.comment for row in rows]
-        return votes_csv(
-            votes, list(dict.fromkeys((*names, *(name for vote in votes for name in vote.answers)))), comments
-        )
+        questions = dict.fromkeys((*names, *(name for vote in votes for name in vote.answers)))
+        return votes_csv(votes, [*questions], comments)
     cells = [
         (row.rater.name, row.case, text.id, text.title, text.body,
          *([row.answers[name] for name in names] if arena.kind == "ratings" else [row.answers[text.id]]),
@@ -254,9 +247,7 @@ def ratings_of(arena: Arena) -> RatingTable:
             name: float(row.answers[name]) for name in arena.form.names
         }
     known = {
-        each.id: identity_of(
-            {"sha256": each.details.get("sha256"), "source": each.source, "name": each.title}
-        )
+        each.id: identity_of({**each.details, "source": each.source, "name": each.title, "id": None})
         for each in texts
     }
     scales = dict.fromkeys(arena.form.names, (float(arena.form.scale[0]), float(arena.form.scale[1])))
@@ -272,11 +263,8 @@ def rankings_of(arena: Arena) -> Rankings:
         ranks[row.case][row.rater.name] = tuple(int(row.answers[text.id]) for text in texts)
         first = texts[0].details
         judged = all("judge_ranks" in text.details for text in texts)
-        orders = (
-            zip(*(map(int, text.details["judge_ranks"].split()) for text in texts), strict=True)
-            if judged
-            else ()
-        )
+        by_text = [map(int, text.details["judge_ranks"].split()) for text in texts] if judged else []
+        orders = zip(*by_text, strict=True)
         sets[row.case] = IdeaSet(
             first.get("quality", arena.form.first), first.get("target", row.case), first.get("run", ""), len(texts),
             tuple(orders), judged,

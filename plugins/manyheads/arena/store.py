@@ -95,10 +95,9 @@ class Arena:
         meta = dict(database.rows("SELECT key, value FROM meta"))
         if meta.get("version") != str(VERSION):
             database.close()
-            raise ArenaError(
-                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this version reads {VERSION}",
-                hint="use the version that made it, or export its votes there: manyheads arena export DIR",
-            )
+            hint = "use the version that made it, or export its votes there: manyheads arena export DIR"
+            other = f"an arena of version {meta.get('version', 'unknown')}; this version reads {VERSION}"
+            raise ArenaError(f"{folder / FILE}: {other}", hint=hint)
         self.form = ArenaForm.model_validate_json(meta["form"])
         self._choice = Choice(database, self.form)
 
@@ -237,9 +236,8 @@ class Arena:
             ArenaError: no rater has this name.
         """
         if name not in (names := [each.name for each in self.raters()]):
-            raise ArenaError(
-                f"{name}: no rater of this name", hint=f"choose one of: {', '.join(names) or 'none'}"
-            )
+            hint = f"choose one of: {', '.join(names) or 'none'}"
+            raise ArenaError(f"{name}: no rater of this name", hint=hint)
         sql = "UPDATE invitation SET revoked = 1 WHERE revoked = 0 AND rater = (SELECT id FROM rater WHERE name = ?)"
         with _access(self.folder):
             return self._db.change(sql, name)
@@ -449,9 +447,8 @@ class Arena:
         """The votes on pairs, imported ones first; empty for other kinds."""
         if self.kind != "pairs":
             return []
-        votes = [
-            PairVote(**json.loads(vote)) for (vote,) in self._rows("SELECT vote FROM imported ORDER BY rowid")
-        ]
+        imported = self._rows("SELECT vote FROM imported ORDER BY rowid")
+        votes = [PairVote(**json.loads(vote)) for (vote,) in imported]
         for row in self.rows():
             left, right = row.places
             answers: Any = row.answers

@@ -2,7 +2,14 @@
 
 Scores are compared with the mean rating by Pearson's, Spearman's and Kendall's correlation and, if a decision or a threshold says
 which texts are good, balanced accuracy and the area under the ROC curve. The baseline is how well one person agrees with the
-others. Intervals are percentiles over resampled texts, but Fisher's z for Pearson's r of the scores.
+others:
+
+    text   ratings    scores and people     one person and the others
+    owls   6 8 7      5  beside  7.0        8  beside  (6 + 7) / 2
+    bats   3 4        4  beside  3.5        3  beside  4
+
+Who that one person is, is drawn for each text, and the figure averaged over `PICKS` draws: raters differ from text to text, so that
+no rater could stand for all. Intervals are percentiles over resampled texts, but Fisher's z for Pearson's r of the scores.
 """
 
 import warnings
@@ -223,7 +230,12 @@ def _side(
 
 
 def _statistic(name: str, called: float | None, one: Any, other: Any, good: Any) -> Floats:
-    """A figure of each row; NaN without variation."""
+    """A figure of each row; NaN without variation.
+
+    The area under the ROC curve is the share of pairs of a good and another text in which the good one has the higher score, ties as
+    half. It needs no pairs: the ranks of the good ones among all add up to these wins, plus the 1 + 2 + … + n that n good texts
+    have among themselves (Mann and Whitney 1947).
+    """
     import numpy as np
     from scipy.stats import kendalltau, pearsonr, rankdata
 
@@ -236,9 +248,7 @@ def _statistic(name: str, called: float | None, one: Any, other: Any, good: Any)
         case "balanced_accuracy":  # the mean of sensitivity and specificity
             said = one >= called
             return ((said * good).sum(axis=1) / yes + (~said * (1 - good)).sum(axis=1) / no) / 2
-        case (
-            "auroc"
-        ):  # pairs of a good and another paper in which the good one has the higher score; ties count half
+        case "auroc":
             above = (rankdata(one, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
             return above / (yes * no)
         case _:
@@ -279,7 +289,8 @@ class RatingSummary:
     """Ratings by criterion, and a score compared with them if there is one.
 
     Attributes:
-        raters: 0 if nobody said who they are.
+        raters: those with names.
+        unnamed: ratings, of a text by one rater, without the rater's name.
         per_text: fewest and most ratings of a text.
         unread: columns of the tables that were not read.
         by, on: the score, and the criterion that it is compared with.
@@ -290,6 +301,7 @@ class RatingSummary:
     ratings: int
     per_text: tuple[int, int]
     criteria: dict[str, CriterionRatings]
+    unnamed: int = 0
     unread: tuple[str, ...] = ()
     by: str = ""
     on: str = ""
@@ -313,7 +325,7 @@ def compare(
     Raises:
         RatingError: no such ratings, or no rated text has a score.
     """
-    counts, on = [len(by_rater) for by_rater in ratings.scores.values()], on or ratings.main
+    counts, on = [sum(map(bool, by.values())) for by in ratings.scores.values()], on or ratings.main
     pairs = None if scores is None else pair(ratings.means(on), scores, ratings.texts)
     criteria = dict[str, CriterionRatings]()
     for name in ratings.criteria:
@@ -325,7 +337,7 @@ def compare(
         )  # fmt: skip
     found = pairs and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how)
     return RatingSummary(
-        texts=len(counts), raters=0 if ratings.nameless else len(ratings.raters), ratings=sum(counts),
+        texts=len(counts), raters=len({*ratings.raters} - ratings.unnamed), unnamed=len(ratings.unnamed), ratings=sum(counts),
         per_text=(min(counts), max(counts)), criteria=criteria, unread=ratings.unread, by=by, on=on, pairs=pairs, calibration=found,
     )  # fmt: skip
 
@@ -338,19 +350,19 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
     low, high = summary.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
     raters = count(summary.raters, "rater") if summary.raters else "raters without names"
+    if summary.raters and summary.unnamed:
+        raters += f" and {count(summary.unnamed, 'rating')} without a rater's name"
     yield f"{count(summary.texts, 'text')}, {raters}, ratings per text: {each}"
     if summary.unread:
         yield f"Not read    {', '.join(summary.unread)} (--columns NAME=COLUMN reads one)"
     for name, rated in summary.criteria.items():
         alpha = "undefined" if rated.alpha is None else f"{rated.alpha:.2f}"
-        ends, scale = rated.scale or rated.ends, "of a scale" if rated.scale else "between"
-        found = (
-            f" {scale} {'from ' * bool(rated.scale)}{ends[0]:g} {'to' if rated.scale else 'and'} {ends[1]:g}"
-        )
+        words = "of a scale from {:g} to {:g}" if rated.scale else "between {:g} and {:g}"
+        found = words.format(*(rated.scale or rated.ends))
         missing = f", {rated.missing} missing" * bool(rated.missing)
         yield (
             f"{name:13} mean {rated.mean:.2f} of {count(rated.texts, 'text')}, agreement of raters "
-            f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')}{found}{missing}"
+            f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')} {found}{missing}"
         )
     yield "A mean is over texts, each with the mean of its raters."
     if summary.pairs and (calibration := summary.calibration):
@@ -376,9 +388,8 @@ def _figures(calibration: Calibration) -> Iterator[str]:
         yield f"{title:18}  {figure(calibration.scores, name):28}  {figure(calibration.people, name)}"
     few = " (too narrow, as there are few texts)" * (calibration.papers < FEW)
     yield f"In brackets: {LEVEL:.0%} intervals over texts{few}."
-    for side in (calibration.scores, calibration.people):
-        if side.unusable >= 0.001:
-            yield f"Up to {side.unusable:.1%} of the resamples were constant and left out"
+    if (unusable := max(calibration.scores.unusable, calibration.people.unusable)) >= 0.001:
+        yield f"Up to {unusable:.1%} of the resamples were constant and left out"
     if calibration.people.papers < calibration.papers:
         yield f"{calibration.people.papers} texts have several ratings."
 

@@ -122,10 +122,8 @@ def normalisation(paths: Sequence[Path]) -> Normalise:
     configs = [path / "config.yaml" for path in paths]
     named: set[Normalise] = {common([str(config)]).normalise for config in configs if config.is_file()}
     if len(named) > 1:
-        raise MeasureError(
-            f"the runs are normalised in different ways: {', '.join(sorted(named))}",
-            hint="--normalise names one",
-        )
+        ways = f"the runs are normalised in different ways: {', '.join(sorted(named))}"
+        raise MeasureError(ways, hint="--normalise names one")
     return named.pop() if named else "year"
 
 
@@ -157,12 +155,10 @@ def measuring_services(
     asked = [config.literature.model_copy(update={"cascade": cascade})
              for config, cascade in zip(configs, cascades, strict=True)]  # fmt: skip
     if len({(one.cascade, tuple(one.endpoints.items())) for one in asked}) > 1:
-        raise MeasureError(
-            "the runs ask different services", hint="--set literature.cascade=[semantic_scholar]"
-        )
+        hint = "--set literature.cascade=[semantic_scholar]"
+        raise MeasureError("the runs ask different services", hint=hint)
     models = {embedding or config.embedding for config in configs}
     if len(models) > 1:
-        raise MeasureError(
-            f"the runs have different models: {', '.join(sorted(models))}", hint="--embedding names one"
-        )
+        different = f"the runs have different models: {', '.join(sorted(models))}"
+        raise MeasureError(different, hint="--embedding names one")
     return asked[0], load_embedder(models.pop())

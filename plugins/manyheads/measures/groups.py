@@ -96,7 +96,17 @@ def compare_groups(ratings: RatingTable, *, seed: int = 0) -> GroupComparison:
 def _resampled(
     rated: Mapping[str, Mapping[str, float]], members: Mapping[str, Sequence[str]], nameless: bool, rng: Any
 ) -> "dict[str, Floats]":
-    """The mean of each group in each resample of its texts and, at the same time, of all raters who have names."""
+    """The mean of each group in each resample of its texts and, at the same time, of all raters who have names.
+
+    A resample is a count for each rater and each text: how often it was drawn. A text's mean is over its ratings, by the counts of
+    their raters; the group's over its texts, by their own:
+
+                     Ann ×2   Ben ×0   Cid ×1
+        owls ×1        6        8        –        6 × 2 / 2           = 6
+        bats ×2        3        –        6        (3 × 2 + 6 × 1) / 3 = 4       (6 × 1 + 4 × 2) / 3 = 4.67
+
+    Raters are drawn once for all groups: a severe one is severe in each, which the groups' difference must not count as noise.
+    """
     import numpy as np
 
     def draws(size: int) -> Any:
@@ -149,10 +159,8 @@ def as_lines(found: GroupComparison) -> Iterator[str]:
     for criterion in dict.fromkeys(each.criterion for each in found.means):
         yield f"\n{criterion}, by group"
         for each in (each for each in found.means if each.criterion == criterion):
-            n, few = (
-                f"{count(each.texts, 'text')}, {count(each.ratings, 'rating')}",
-                ", too narrow" * (each.texts < FEW),
-            )
+            n = f"{count(each.texts, 'text')}, {count(each.ratings, 'rating')}"
+            few = ", too narrow" * (each.texts < FEW)
             yield f"  {each.group:{width}}  mean {each.mean:.2f} ({each.low:.2f} to {each.high:.2f}{few}; {n})"
         for each in (each for each in found.differences if each.criterion == criterion):
             p = "no test" if each.p is None else f"p {each.p:.2g}, Holm {each.holm:.2g}, BH {each.bh:.2g}"

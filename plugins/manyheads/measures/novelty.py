@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.base.errors import MeasureError
-from manyheads.base.papers import Period
 from manyheads.measures.papers import Floats, Means, Papers, nearest
 from manyheads.measures.statistics import UNKNOWN, enough
 
@@ -48,11 +47,7 @@ class Surroundings:
 
 
 def surroundings(
-    vectors: Floats,
-    papers: Papers,
-    k: int,
-    normalise: Normalise,
-    name: str,
+    vectors: Floats, papers: Papers, k: int, normalise: Normalise, name: str
 ) -> list[Surroundings]:
     """The k nearest papers of each of q texts.
 
@@ -170,12 +165,9 @@ def novelty(
     Raises:
         MeasureError: a database has fewer papers than `neighbours`, or the vectors have another size.
     """
-
-    databases: dict[Period, Papers] = {"past": past, "contemporary": contemporary}
-    around = (
-        surroundings(vectors, papers, neighbours, normalise, period) for period, papers in databases.items()
-    )
-    return [novelty_of(*both) for both in zip(*around, strict=True)]
+    old = surroundings(vectors, past, neighbours, normalise, "past")
+    new = surroundings(vectors, contemporary, neighbours, normalise, "contemporary")
+    return [novelty_of(*both) for both in zip(old, new, strict=True)]
 
 
 def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
@@ -191,9 +183,8 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
         measures["on"] = hd * ci / cd
     missing = {name: value for name, value in measures.items() if isinstance(value, str)}
     values = {name: None if isinstance(value, str) else value for name, value in measures.items()}
-    return Novelty(
-        **values, past=old.neighbours, contemporary=new.neighbours, missing=missing, known=new.known
-    )
+    near, more = old.neighbours, new.neighbours
+    return Novelty(**values, past=near, contemporary=more, missing=missing, known=new.known)
 
 
 def need_field(papers: Papers, around: int, own: int) -> None:

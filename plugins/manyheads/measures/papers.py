@@ -120,13 +120,9 @@ class Papers:
 
     @classmethod
     def of(
-        cls,
-        ids: Sequence[str],
-        titles: Sequence[str],
-        years: Sequence[int],
-        citations: Sequence[int | None],
+        cls, ids: Sequence[str], titles: Sequence[str], years: Sequence[int], citations: Sequence[int | None],
         vectors: Floats,
-    ) -> "Papers":
+    ) -> "Papers":  # fmt: skip
         """From columns of equal length, in any order."""
         order = sorted(range(len(ids)), key=lambda row: (years[row], ids[row]))
         return cls(tuple(ids), tuple(titles), tuple(years), tuple(citations), vectors)._at(order)

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from itertools import chain, combinations, product
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 from manyheads.base.errors import MeasureError, RatingError
 from manyheads.base.text import count
-from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
+from manyheads.measures.statistics import Mean, group_means, kendall_w, mean_of
 from manyheads.measures.tables import LISTED, TableRow, read_table, refuse
 
 RESAMPLES = 1_999
@@ -55,6 +55,10 @@ def relative_quality(rank: int, ideas: int) -> float:
 
 def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]]:
     """Orders of 0, …, size - 1: the rows of random Latin squares, one square after another.
+
+        0 1 2        1 2 0        ideas, places and rows are renamed at random;
+        1 2 0   →    2 0 1        each column has every idea once
+        2 0 1        0 1 2
 
     Every `size` orders put each idea in each place once, which separates place from idea. Raises `MeasureError` for a
     size of 0.
@@ -98,9 +102,7 @@ def position_bias(
     def bias_of(orders: Sequence[Sequence[int]]) -> float:
         """Mean Spearman correlation of two permutations: 1 - 6 Σ d² / (k (k² - 1))."""
         pairs = zip((orders[place] for place in at), ranks, strict=True)
-        squares = (
-            sum((place - rank[idea]) ** 2 for place, idea in enumerate(order)) for order, rank in pairs
-        )
+        squares = (sum((at - rank[idea]) ** 2 for at, idea in enumerate(order)) for order, rank in pairs)
         return fmean(1 - 6 * total / (size * (size**2 - 1)) for total in squares)
 
     bias = bias_of(shown)
@@ -297,9 +299,8 @@ def alignments(rankings: Rankings) -> list[Alignment]:
 
     def mean(some: Sequence[SetAgreement], figure: str) -> Mean | None:
         values = {each.name: value for each in some if (value := each.figures[figure]) is not None}
-        return mean_of(
-            group_means(values, targets.__getitem__), within=(-1, 1) if figure.startswith("tau") else (0, 1)
-        )
+        within = (-1, 1) if figure.startswith("tau") else (0, 1)
+        return mean_of(group_means(values, targets.__getitem__), within=within)
 
     found = list[Alignment]()
     for name in sorted({each.indicator for each in sets}):
@@ -316,9 +317,8 @@ def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any
 
     def data(quality: Alignment) -> dict[str, Any]:
         own = asdict(quality)
-        means = {
-            name: mean["mean"] if mean and name in CHANCE else mean for name, mean in own.pop("means").items()
-        }
+        means = {name: each["mean"] if each and name in CHANCE else each
+                 for name, each in own.pop("means").items()}  # fmt: skip
         sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in own.pop("sets")]
         return {**own, **means, "sets": sets, "alignment": quality.alignment}
 
@@ -351,10 +351,8 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
         yield f"{quality.indicator}: {sets} with {targets}, {people}"
         for name, label in FIGURES.items():
             mean = quality.means[name]
-            aligned = (
-                f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
-            )
-            yield f"  {label:38}  {_mean_words(mean, name in CHANCE)}{aligned}"
+            alike = f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
+            yield f"  {label:38}  {_mean_words(mean, name in CHANCE)}{alike}"
         for one in quality.sets:
             people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
             judge, difference = one.figures["s_judge"], one.figures["difference"]
@@ -377,6 +375,8 @@ def _mean_words(mean: Mean | None, alone: bool) -> str:
 
 
 def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
+    from scipy.stats import kendalltau
+
     ideas, people = judged.size - 1, list(ranks.values())
     pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
     placed = judged.has_target
@@ -393,6 +393,9 @@ def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]])
         """Mean D(S) = |S_human - S_judge| (Eq. 4)."""
         return mean(abs(one - other) for one, other in of)
 
+    def tau(of: Iterable[tuple[Sequence[int], Sequence[int]]]) -> float | None:
+        return mean(float(cast(Any, kendalltau(*two)).statistic) for two in of)
+
     figures = {
         "s_judge": mean(s_judge),
         "s_human": mean(s_human),
@@ -400,8 +403,8 @@ def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]])
         "between_people": difference(combinations(s_human, 2)),
         "by_chance": difference(product(s_human, anywhere)),
         "of_means": abs(fmean(s_human) - fmean(s_judge)) if s_human and s_judge else None,
-        "tau": mean(kendall_tau(*two) for two in both),
-        "tau_between_people": mean(kendall_tau(*two) for two in pairs),
+        "tau": tau(both),
+        "tau_between_people": tau(pairs),
         "concordance": kendall_w(people),
         "first": mean(one.index(1) == other.index(1) for one, other in both),
         "first_between_people": mean(one.index(1) == other.index(1) for one, other in pairs),

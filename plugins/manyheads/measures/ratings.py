@@ -73,7 +73,7 @@ class RatingTable:
         texts: what is known of the texts; others are known by their names here.
         decisions: by text, whether it was accepted; empty if unknown.
         groups: by text, what it is compared by, such as its condition or maker.
-        nameless: whether nobody said who the raters are.
+        unnamed: raters of whom only the place of their rating is known.
     """
 
     criteria: tuple[str, ...]
@@ -84,11 +84,16 @@ class RatingTable:
     texts: Mapping[str, Identity] = field(default_factory=dict[str, Identity])
     decisions: Mapping[str, bool] = field(default_factory=dict[str, bool])
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
-    nameless: bool = False
+    unnamed: frozenset[str] = frozenset()
 
     @property
     def raters(self) -> list[str]:
         return list(dict.fromkeys(rater for by_rater in self.scores.values() for rater in by_rater))
+
+    @property
+    def nameless(self) -> bool:
+        """Whether nobody said who the raters are."""
+        return bool(self.unnamed) and self.unnamed >= {*self.raters}
 
     @property
     def main(self) -> str:
@@ -148,9 +153,8 @@ def read_ratings(
         problems += [problem for name in rated for problem in row.problems_of(name, ends.get(name))]
         problems += _decision_problems(row, item, decisions)
         if row[GROUP] and groups.setdefault(item, row[GROUP]) != row[GROUP]:
-            problems.append(
-                f"{row.place}: {item} is in group {groups[item]} in one row and in {row[GROUP]} in another"
-            )
+            both = f"in group {groups[item]} in one row and in {row[GROUP]} in another"
+            problems.append(f"{row.place}: {item} is {both}")
         if row["sha256"] or row["source"]:
             texts[item] = identity_of(row.cells)
         if rater in scores.setdefault(item, {}):
@@ -162,10 +166,10 @@ def read_ratings(
     if decisions and (unknown := [item for item in scores if item not in decisions]):
         raise RatingError(f"no decision ({ACCEPTED}) for {', '.join(unknown[:8])}", hint=HINT)
     unread = dict.fromkeys(name for row in rows for name in row.cells if name not in (*BESIDES, *criteria))
-    nameless = all(
-        row["rater"] in ("", row.place) or row["rater"].startswith(f"{row.place}:") for row in rows
+    unnamed = frozenset(
+        rater for row in rows if (rater := row["rater"] or row.place).split(":column ")[0] == row.place
     )
-    return RatingTable(criteria, scores, ends, missing, tuple(unread), texts, decisions, groups, nameless)
+    return RatingTable(criteria, scores, ends, missing, tuple(unread), texts, decisions, groups, unnamed)
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
@@ -185,10 +189,8 @@ def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command:
             raise RatingError(f"{folder}: a run of {run.get('system')}, not of {what}", hint=command)
         return read_result(folder, kind).result
     except SubjectError as error:
-        begun = (folder / "config.yaml").is_file()
-        raise RatingError(
-            error.message, hint=error.hint if begun else f"name a run folder of {command}"
-        ) from error
+        hint = error.hint if (folder / "config.yaml").is_file() else f"name a run folder of {command}"
+        raise RatingError(error.message, hint=hint) from error
 
 
 def read_reviews(folders: Sequence[Path]) -> RatingTable:
@@ -204,9 +206,8 @@ def read_reviews(folders: Sequence[Path]) -> RatingTable:
         identity = identity_of(result.subject)
         item = identity["source"]
         if item in texts:
-            raise RatingError(
-                f"{folder}: {item} is reviewed in another of these runs, too", hint="name one of them"
-            )
+            twice = f"{folder}: {item} is reviewed in another of these runs, too"
+            raise RatingError(twice, hint="name one of them")
         texts[item], criteria = identity, tuple(result.means)
         forms.setdefault(criteria, folder)
         scores[item] = {each["reviewer"]: {name: each[name] for name in criteria} for each in result.reviews}
@@ -276,18 +277,17 @@ def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | Non
                 ids = [row[name] for name in (own, own.lower(), *IDS) if row.get(name)]
                 identity = identity_of({**row, "id": ids[0]} if ids else row)
                 if not identity:
-                    hint = "--columns id=COLUMN names the column of ids, in both tables"
-                    raise RatingError(
-                        f"{place}: no text is named", tried=f"it has {', '.join(row)}", hint=hint
+                    hint, there = (
+                        "--columns id=COLUMN names the ids of both tables",
+                        f"it has {', '.join(row)}",
                     )
+                    raise RatingError(f"{place}: no text is named", tried=there, hint=hint)
                 scores.append(TextScore(place, identity, _number(place, row, by)))
             continue
         identity, values = _scored(path)
         if by not in values:
-            raise RatingError(
-                f"{path}: these reviews have no {by!r}",
-                hint=f"--by {' or '.join(values) or 'of a review with scores'}",
-            )
+            hint = f"--by {' or '.join(values) or 'of a review with scores'}"
+            raise RatingError(f"{path}: these reviews have no {by!r}", hint=hint)
         scores.append(TextScore(str(path), identity, values[by]))
     return scores
 
@@ -350,9 +350,8 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _number(place: str, row: Mapping[str, Any], by: str) -> float:
     name = by if by in row else by.lower()
     if name not in row:
-        raise RatingError(
-            f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
-        )
+        there = f"it has {', '.join(row)}"
+        raise RatingError(f"{place}: no {by!r}", tried=there, hint="--by names the score")
     value, number = row[name], math.nan
     if value is None or (isinstance(value, str) and value.lower() in MISSING):
         return number

@@ -98,8 +98,6 @@ class Score(BaseModel):
     own: int | None = None
     density: Density | None = None
     """How RND was measured."""
-    search: Literal["exact", "approximate"] = "exact"
-    """`approximate` in files of earlier versions only."""
     against: Literal["corpus", "services"] = "corpus"
     corpus: str | None = None
     fingerprint: str | None = None
@@ -396,9 +394,7 @@ def _faults(score: Score) -> Iterator[tuple[str, str]]:
         yield "compared with itself, by title or vector (--exclude ID leaves it out)", ", ".join(score.itself)
     if (how := score.retrieval) and how.compared < how.wanted and score.cd is not None:
         less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
-        yield (
-            f"compared with fewer papers than the {how.wanted} asked for",
-            f"{how.compared} were found{less}",
-        )
+        kind = f"compared with fewer papers than the {how.wanted} asked for"
+        yield kind, f"{how.compared} were found{less}"
     if how and how.degraded:
         yield "some sources could not be searched; there may be nearer papers", ", ".join(how.degraded)

@@ -1,7 +1,14 @@
 """How the makers of an arena stand: ratings with intervals, what the votes do not say, and how well raters agree.
 
 Intervals hold for other raters and other cases: both are resampled, each as a whole. The variances of the two bootstraps are
-added, less that of a bootstrap of single votes, which both contain (Cameron, Gelbach and Miller 2011).
+added, less that of a bootstrap of votes of one rater on one case, which both contain (Cameron, Gelbach and Miller 2011):
+
+              case 1   case 2   case 3
+    Ann         v        v               votes in a row share a rater: V(raters)
+    Ben         v                 v      votes in a column share a case: V(cases)
+    Cid                  v        v      a vote shares both with itself: V(both) is in each of the two
+
+    V = V(raters) + V(cases) - V(both), and no less than the larger of the two, as chance can make the difference too small.
 """
 
 from collections import Counter, defaultdict
@@ -284,6 +291,7 @@ class _Fits:
                     found = likelihood.fit(weights, start=fit, regularise=max(ADDED, rules.regularise))
                 points[at] = (found or fit).parameters
             self.number += rules.resamples
+            # Resampling n units gives (n - 1) / n of the variance between samples.
             return points.var(0) * number / (number - 1)
 
         if len(compared) < 2 or rules.resamples < 2:

@@ -188,6 +188,9 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
     alpha = 1 - D_o / D_e, with the mean squared difference within a text for D_o and between all ratings for D_e
     (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). Texts with a single rating are ignored. None if no text
     has two ratings, or all of these are equal.
+
+    The mean of (x - y)² over the ordered pairs of n values is twice their variance (with n - 1), so no pairs are listed: D_o weighs
+    each text's by its number of ratings, and D_e is that of all ratings together.
     """
     import numpy as np
 
@@ -199,14 +202,6 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
         return None
     observed = sum(2 * len(unit) * unit.var(ddof=1) for unit in units) / len(everything)
     return float(1 - observed / (2 * everything.var(ddof=1)))
-
-
-def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
-    """Kendall's tau of two rankings of the same things, at least two, -1 to 1."""
-    from scipy.stats import kendalltau
-
-    found: Any = kendalltau(first, second)
-    return float(found.statistic)
 
 
 def kendall_w(ranks: Sequence[Sequence[float]]) -> float | None:

@@ -137,7 +137,7 @@ def read_table(
     for place, cells in records:
         plain = {name: cells[each] for name, each in zip(names, header, strict=True) if name not in wide}
         rated = [
-            {"rater": f"{place}:{raters[0]}" if raters[0].isdigit() else raters[0]}
+            {"rater": f"{place}:column {raters[0]}" if raters[0].isdigit() else raters[0]}
             | {name: cells[each] for name, each in zip(wide, raters, strict=True)}
             for raters in zip(*wide.values(), strict=True)
         ]  # fmt: skip

@@ -135,22 +135,17 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
         if unread := [name for name in others if name not in questions]:
             left_out["column", "few of its cells are answers"] = unread
     if not questions:
-        raise RatingError(
-            f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
-        )
+        columns_there = f"its columns: {', '.join(names)}"
+        raise RatingError(f"{path}: no column with winners", tried=columns_there, hint=hint)
     votes = list[PairVote]()
     for row in rows:
-        given: dict[str, Answer | None] = {
+        cells: dict[str, Answer | None] = {
             column: _answer(row, column) for column in questions if not row.missing(column)
         }
-        answers: dict[str, Answer] = {questions[column]: answer for column, answer in given.items() if answer}
-        unknown = [
-            f"{column} {shortened(row[column], 60)!r} {UNKNOWN_ANSWER}"
-            for column, answer in given.items()
-            if answer is None
-        ]
-        reason = _fault(row) or ("" if answers else next(iter(unknown), "no winner"))
-        if reason:
+        answers: dict[str, Answer] = {questions[name]: answer for name, answer in cells.items() if answer}
+        unknown = [f"{column} {shortened(row[column], 60)!r} {UNKNOWN_ANSWER}"
+                   for column, answer in cells.items() if answer is None]  # fmt: skip
+        if reason := _fault(row) or ("" if answers else next(iter(unknown), "no winner")):
             left_out.setdefault(("row", reason), []).append(row.place)
             continue
         for each in unknown:
@@ -205,9 +200,8 @@ def _words(text: str) -> str:
 
 def _vote(row: TableRow, answers: Mapping[str, Answer]) -> PairVote:
     numbers = ({sign: row.number(f"{side}_{sign}") for sign in STYLE} for side in ("left", "right"))
-    left, right = (
-        {sign: int(each) for sign, each in some.items() if each >= 0} for some in numbers
-    )  # not NaN
+    # NaN is not >= 0
+    left, right = ({sign: int(each) for sign, each in some.items() if each >= 0} for some in numbers)
     seconds, kind = row.number("seconds"), "model" if row["kind"] == "model" else "person"
     took = None if isnan(seconds) else seconds
     return PairVote(row["left"], row["right"], answers, row["rater"], row["case"], kind, left, right, took)
@@ -221,7 +215,6 @@ def votes_csv(votes: Iterable[PairVote], questions: Sequence[str], comments: Seq
         about = (getattr(vote, name) for name in LEADS)
         answers = [vote.answers.get(name, "") for name in questions]
         styles = [style.get(sign, "") for style in (vote.left_style, vote.right_style) for sign in STYLE]
-        rows.append(
-            [*about, *answers, comment, "" if vote.seconds is None else f"{vote.seconds:.1f}", *styles]
-        )
+        seconds = "" if vote.seconds is None else f"{vote.seconds:.1f}"
+        rows.append([*about, *answers, comment, seconds, *styles])
     return csv_text(rows)

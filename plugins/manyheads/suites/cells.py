@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,10 +59,8 @@ def check_config(
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
         if getattr(config.inputs, "idea", None) is not None:
-            raise ConfigError(
-                f"{where}: begin_with and inputs.idea both give its runs an idea",
-                hint="leave one of them out",
-            )
+            both = f"{where}: begin_with and inputs.idea both give its runs an idea"
+            raise ConfigError(both, hint="leave one of them out")
         if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
             takers = ", ".join(name for name, system in systems().items() if "idea" in system.slots)
             raise ConfigError(
@@ -71,14 +70,11 @@ def check_config(
     for kind, judge in judging.items():
         name = judge_of(judge).input
         if system_of(config).judge:
-            raise ConfigError(
-                f"{where}: {config.system} is a judge: {kind} cannot judge its runs",
-                hint="measure a judge by a path of its result, such as usage.calls",
-            )
+            hint = "measure a judge by a path of its result, such as usage.calls"
+            raise ConfigError(f"{where}: {config.system} is a judge: {kind} cannot judge its runs", hint=hint)
         if getattr(judge.inputs, name):
-            raise ConfigError(
-                f"{where}: {kind}.{name} is set, but the suite judges its own runs", hint="leave it out"
-            )
+            own = f"{where}: {kind}.{name} is set, but the suite judges its own runs"
+            raise ConfigError(own, hint="leave it out")
     for key in suite.spec.settings(condition):
         if root(key) in judged_in(config) - judging.keys():
             judge = judges()[root(key)].judge
@@ -152,18 +148,14 @@ def cells_of(
     axes = {axis: len(values) for axis, values in suite.spec.axes.items()}
     factors = {**axes, "cases": len(suite.cases), "repeats": repeats, "ideas": suite.spec.ideas}
     if prod(factors.values()) > MOST_RUNS:
-        product = " × ".join(f"{number:,} {of}" for of, number in factors.items() if number > 1)
-        raise ConfigError(
-            f"{suite.name}: {product}: more than {MOST_RUNS:,} runs",
-            hint="split it into several suites, or use fewer repeats",
-        )
+        size = " × ".join(f"{number:,} {of}" for of, number in factors.items() if number > 1)
+        hint = "split it into several suites, or use fewer repeats"
+        raise ConfigError(f"{suite.name}: {size}: more than {MOST_RUNS:,} runs", hint=hint)
     check_keys(suite, [setting.partition("=")[0].strip() for setting in settings])
     cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings), folder.resolve())
     return [
-        cells.cell(condition, case, seed)
-        for condition in suite.spec.conditions()
-        for case in suite.cases
-        for seed in suite.spec.seeds_of(repeats)
+        cells.cell(*each)
+        for each in product(suite.spec.conditions(), suite.cases, suite.spec.seeds_of(repeats))
     ]
 
 

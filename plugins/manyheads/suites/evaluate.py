@@ -133,11 +133,8 @@ def _configs(
     for cell in cells[1:]:
         varied = {**suite.spec.settings(cell.condition), **suite.cases[cell.case]}
         own = tuple(f"{_place(of(cell), key)}." for key, _ in leaves(varied))
-        apart = {
-            key: value
-            for key, value in leaves(course(of(cell)))
-            if (key not in first or first[key] != value) and not f"{key}.".startswith(own)
-        }
+        apart = {key: value for key, value in leaves(course(of(cell)))
+                 if (key not in first or first[key] != value) and not f"{key}.".startswith(own)}  # fmt: skip
         record |= {f"config of {cell.kind}": apart} if apart else {}
     return record
 
@@ -348,18 +345,9 @@ def calibrations(suite: Suite, rows: Sequence[CellRow]) -> Iterator[tuple[Condit
             if row.condition == condition and how.measure in row.values:
                 values[row.case].append(row.values[how.measure])
         means = {case: fmean(some) for case, some in values.items()}
-        level = suite.spec.level
+        good: dict[str, Any] = {"threshold": how.threshold, "score_threshold": how.score_threshold}
         try:
-            yield (
-                condition,
-                calibrate(
-                    means,
-                    suite.people,
-                    threshold=how.threshold,
-                    score_threshold=how.score_threshold,
-                    level=level,
-                ),
-            )
+            yield condition, calibrate(means, suite.people, **good, level=suite.spec.level)
         except RatingError as error:
             yield condition, error.message
 
@@ -370,11 +358,8 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
     Returns:
         Number of texts in it.
     """
-    with (
-        Arena.open(folder)
-        if (folder / FILE).is_file()
-        else Arena.create(folder, read_form(spec.form)) as arena
-    ):
+    there = (folder / FILE).is_file()
+    with Arena.open(folder) if there else Arena.create(folder, read_form(spec.form)) as arena:
         for cell in cells:
             source = TextSource(label_of(cell.condition), case=cell.case, blinding=spec, own=True)
             arena.add(source.texts([job.folder for job in cell.runs if job.key not in failed]))

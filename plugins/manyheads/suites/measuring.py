@@ -120,11 +120,8 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
             each |= {measure.name: numbers} if numbers[1:] else {}
             shares += [measure.name] if all(isinstance(one, bool) for one in numbers) else []
     # a run without model calls was written by nobody
-    writers = [
-        result.get("written_by_language_model")
-        for result in results.values()
-        if result.get("usage", {}).get("calls", 1)
-    ]
+    writers = [result.get("written_by_language_model") for result in results.values()
+               if result.get("usage", {}).get("calls", 1)]  # fmt: skip
     warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
     return CellRow(
         **known, values=values, each=each, shares=tuple(shares), unknown=tuple(unknown), missing=missing, partial=partial,

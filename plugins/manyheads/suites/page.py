@@ -26,7 +26,7 @@ from manyheads.suites.report import (
     title_of,
     troubles,
     with_error,
-)
+)  # fmt: skip
 from manyheads.suites.spec import Condition, Suite, label_of
 
 
@@ -71,11 +71,8 @@ def write_suite_page(
 def links(cell: Cell, folder: Path) -> list[tuple[str, str]]:
     """The reports of a cell's runs and judgements, with titles and relative links."""
     reports = [(job.kind, job.folder / REPORT) for job in cell.jobs]
-    return [
-        (kind, quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()))
-        for kind, path in reports
-        if path.is_file()
-    ]
+    return [(kind, quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()))
+            for kind, path in reports if path.is_file()]  # fmt: skip
 
 
 def answer(results: Results, measure: str) -> str:

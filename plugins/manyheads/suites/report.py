@@ -127,11 +127,7 @@ class Results:
     @cached_property
     def entries(self) -> list[SummaryEntry]:
         """One for each condition and measure, in the suite's order."""
-        return [
-            self._entry(condition, measure)
-            for condition in self.spec.conditions()
-            for measure in self.spec.measures
-        ]
+        return [self._entry(*both) for both in product(self.spec.conditions(), self.spec.measures)]
 
     @cached_property
     def unit(self) -> Literal["cases", "cells"]:
@@ -213,9 +209,8 @@ class Results:
         entry |= {"cells": len(values), "left_out": len(here) - len(values) - unknown, "unknown": unknown}
         entry["partial"] = sum(measure in row.partial for row in here)
         if mean := self._mean(self._independent(values), measure):
-            entry |= {
-                name: getattr(mean, name) for name in ("n", "mean", "se", "low", "high", "method", "why")
-            }
+            parts = ("n", "mean", "se", "low", "high", "method", "why")
+            entry |= {name: getattr(mean, name) for name in parts}
             # The median over all runs differs from that of the cells' means.
             each = [one for row in here if measure in row.values
                     for one in row.each.get(measure, (row.values[measure],))]  # fmt: skip

@@ -81,9 +81,8 @@ def _in_folder(folder: Path) -> list[ReviewText]:
             hint=f"name a folder of papers, a LaTeX folder, or the folder of a run, such as {folder}/NAME",
         )
     if left:
-        log.warning(
-            "warning: %s: left out, no papers: %s", folder, ", ".join(left[:5]) + " …" * (len(left) > 5)
-        )
+        names = ", ".join(left[:5]) + " …" * (len(left) > 5)
+        log.warning("warning: %s: left out, no papers: %s", folder, names)
     return [ReviewText(str(path), sha256_of(path), "papers") for path in sorted(papers) if path.is_file()] + [
         text for path in sorted(papers) if path.is_dir() for text in _in_folder(path)
     ]

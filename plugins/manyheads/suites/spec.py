@@ -473,12 +473,10 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         return Suite(name, spec)
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
     keys = read_cases(file, spec.files)
-    people = (
-        read_ratings([beside / calibration.people], {SCORE: calibration.on, **calibration.columns})
-        if calibration
-        else None
-    )
-    return Suite(name, spec, keys, people)
+    if calibration is None:
+        return Suite(name, spec, keys)
+    columns = {SCORE: calibration.on, **calibration.columns}
+    return Suite(name, spec, keys, read_ratings([beside / calibration.people], columns))
 
 
 def suite_names(resources: Resources) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
-from manyheads.base.text import scrubbed
+from manyheads.base.errors import scrubbed
 
 _LONGEST_PAUSE, _LONGEST_WAIT = 86_400.0, 1.0
 _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]

@@ -20,13 +20,12 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from manyheads.base.errors import ConfigError, did_you_mean
+from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.papers import SourceName
 from manyheads.base.resources import data_file
-from manyheads.base.text import scrubbed
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
-from manyheads.core import Price
+from manyheads.core.usage import Price
 
 CORPORA = Path("corpora")
 """Default folder for corpora."""

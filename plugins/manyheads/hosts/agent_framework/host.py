@@ -30,7 +30,7 @@ from agent_framework.observability import ChatTelemetryLayer
 from pydantic import BaseModel
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.text import scrubbed
+from manyheads.base.errors import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, with_passage

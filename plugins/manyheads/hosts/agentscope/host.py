@@ -42,8 +42,7 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, SecretStr
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ModelError
-from manyheads.base.text import scrubbed
+from manyheads.base.errors import ModelError, scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage

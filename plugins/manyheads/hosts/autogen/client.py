@@ -30,8 +30,7 @@ from pydantic import (
 )
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, describe
-from manyheads.base.text import scrubbed
+from manyheads.base.errors import ConfigError, describe, scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel

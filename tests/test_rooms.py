@@ -21,6 +21,8 @@ ROOMS = (
 )
 """From the ground up, as the page on the architecture lists them."""
 FRAMEWORKS = ("autogen", "agentscope", "agent_framework")
+MOST_IN_A_CHAIN = 22
+"""Files of the longest chain of imports, those within functions counted."""
 TESTS = ("tests", "support", "bench", "conftest")
 
 
@@ -107,15 +109,20 @@ def test_rooms_import_only_what_stands_before_them() -> None:
     assert not upward, offending(*upward)
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle_or_in_a_long_chain() -> None:
     graph: dict[str, set[str]] = {}
     for each in imports():
-        if each.name in modules() and each.name != each.importer:
+        if each.name in modules() and each.name not in (each.importer, "manyheads"):
             graph.setdefault(each.importer, set()).add(each.name)
+    chains = dict[str, list[str]]()
     try:
-        TopologicalSorter(graph).prepare()
+        for module in TopologicalSorter(graph).static_order():
+            below = [chains[each] for each in graph.get(module, ())]
+            chains[module] = [module, *max(below, key=len, default=[])]
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
+    longest = max(chains.values(), key=len)
+    assert len(longest) <= MOST_IN_A_CHAIN, " <- ".join(longest)
 
 
 def test_imports_name_their_module_in_full() -> None:

@@ -136,21 +136,23 @@ def too_close(request: Request) -> list[dict[str, Any]]:
 
 TOPIC = "topic=sparse robust robots"
 TOOLS: Sets = ("models.default.tools=true", "invitation.enabled=true")
-LONG: Sets = ("self_review.enabled=true", "self_review.max_discards=1", "turns=2", "turns.adaptive=true")
-FAILING: Sets = (
-    "literature.references=services",
-    "literature.cascade=['openalex']",
-    "literature.endpoints.openalex=http://127.0.0.1:9",
-    "literature.retries=0",
-    "ideas.references=0",
+LONG: Sets = (
+    "team.size=2",
+    "self_review.enabled=true",
+    "self_review.max_discards=1",
+    "turns=2",
+    "turns.adaptive=true",
 )
+FAILING: Sets = (
+    "literature.references=services", "literature.cascade=['openalex']", "literature.endpoints.openalex=http://127.0.0.1:9",
+    "literature.retries=0", "ideas.references=0",
+)  # fmt: skip
 REFLECTION: Sets = ("system=self-reflection", TOPIC, "baseline.rounds=2")
 IDEAS = "inputs.ideas=['sparse robust robots', 'vision language bandits']"
 RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
     "virsci": ((*LONG, "invitation.enabled=true"), {"overlaps": too_close}),
     "virsci with tools": (TOOLS, {}),
     "virsci with tools on the other host": ((*TOOLS, "host=autogen"), {}),
-    "self-reflection": (REFLECTION, {}),
     "self-reflection with look-ups that fail": ((*REFLECTION, *FAILING, "models.default.tools=true"), {}),
     "discussion": (("system=discussion", TOPIC, "baseline.turns=2"), {}),
     "single": (("system=single", TOPIC, "baseline.tokens=24000"), {}),
@@ -167,7 +169,9 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name.startswith("virsci with tools") else [])
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (name.startswith("virsci with") or name == "discussion")
+        )
         for name in RUNS
     ],
 )
@@ -214,7 +218,7 @@ def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) 
     assert llm.calls > 6
 
 
-@pytest.mark.parametrize("vision", [True, False])
+@pytest.mark.parametrize("vision", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, vision: bool) -> None:
     captions = ("sparse robust robots", "", "causal agents")
     figures = tuple(Figure(number=str(at), caption=each, page=1) for at, each in enumerate(captions, 1))
@@ -240,6 +244,8 @@ REVIEWS: Mapping[str, Sets] = {
     "by an outline": ("mamorx.maker=outline", "mamorx.form=iclr"),
     "by a prompt": ("mamorx.maker=plain", "mamorx.form=free"),
 }
+OFTEN = ("committee", "whose model reads little at once", "by an outline")
+"""What others of these ask, too, but for a word."""
 CALLED = frozenset(
     [
         "Abstract",
@@ -259,7 +265,9 @@ CALLED = frozenset(
 """What the parts of a paper and the people of a committee are called."""
 
 
-@pytest.mark.parametrize("name", REVIEWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in OFTEN)) for name in REVIEWS]
+)
 async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_path: Path, name: str) -> None:
     long = "sparse robust robots " * 500
     paper = {

@@ -7,16 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.base.text import (
-    csv_text,
-    is_secret,
-    plain,
-    plain_text,
-    printable,
-    printable_json,
-    scrubbed,
-    shortened,
-)
+from manyheads.base.errors import is_secret, scrubbed
+from manyheads.base.text import csv_text, plain, plain_text, printable, printable_json, shortened
 
 PACKAGE = Path(__file__).parents[2] / "plugins" / "manyheads"
 EVIL = "a\x1b[2J\x1b]0;OWNED\x07\u202eb\u009bc\x00d\ud800e"

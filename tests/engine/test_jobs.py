@@ -24,6 +24,12 @@ from support.command import environment
 PAID = Usage(input_tokens=10, output_tokens=5, calls=1)
 
 
+@pytest.fixture(autouse=True)
+def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of other processes are looked at more often than half a second allows."""
+    monkeypatch.setattr("manyheads.engine.jobs.POLL", 0.02)
+
+
 class Quick:
     """An executor whose jobs ask one question and leave an empty result, or fail."""
 
@@ -32,6 +38,8 @@ class Quick:
 
     async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         job.folder.mkdir(parents=True, exist_ok=True)
+        if is_held(job.folder):  # the journal itself would wait for a second
+            raise HeldError("another has it")
         with closing(Journal(job.folder / "journal.sqlite")):
             if (job.folder / "result.json").exists():
                 raise HeldError("finished meanwhile")
@@ -73,7 +81,6 @@ async def shared(base: Path, jobs: dict[str, Job], *executors: Quick, calls: int
     return list(await asyncio.gather(*(run(base, jobs, each, calls=calls) for each in executors)))
 
 
-@pytest.mark.slow
 def test_two_engines_do_every_job_once_and_come_to_the_same(tmp_path: Path) -> None:
     jobs = graph(tmp_path, 12, {"job3": ("job9",), "job10": ("job3", "job4")})
     left, right = Quick(), Quick()
@@ -87,7 +94,6 @@ def test_two_engines_do_every_job_once_and_come_to_the_same(tmp_path: Path) -> N
     assert not in_use(tmp_path)
 
 
-@pytest.mark.slow
 def test_a_failure_stops_dependants_alone_in_both_engines_and_another_start_tries_again(
     tmp_path: Path,
 ) -> None:
@@ -104,7 +110,6 @@ def test_a_failure_stops_dependants_alone_in_both_engines_and_another_start_trie
     assert set(again.ran) == {"job1", "job4", "job5"}
 
 
-@pytest.mark.slow
 def test_a_dead_server_is_noticed_by_each_engine(tmp_path: Path) -> None:
     jobs = graph(tmp_path, 20)
     down = dict.fromkeys(jobs, Failure("no server", "no server"))

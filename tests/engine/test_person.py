@@ -15,7 +15,7 @@ from manyheads.core.events import Said, Waiting
 from manyheads.core.results import RunResult
 from support.command import SMALL, manyheads_command, served_by
 from support.faults import Fault
-from support.hosts import HOSTS
+from support.hosts import EACH
 from support.llm import LLM
 from support.native import small
 from support.person import Scripted
@@ -37,7 +37,7 @@ def run(config: Any, folder: Path, person: Scripted | None, *sets: str) -> tuple
     ), events
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EACH)
 def test_a_person_leads_the_team(tmp_path: Path, llm: LLM, host: str) -> None:
     topic = {"rationale": "I like owls.", "topic": "Owls that plan"}
     person = Scripted(settle=[topic])

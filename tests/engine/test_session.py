@@ -1,6 +1,8 @@
 """A session's folder, whatever becomes of the run."""
 
+import asyncio
 import errno
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -10,6 +12,7 @@ from typing import NoReturn
 
 import pytest
 
+import manyheads
 from manyheads import __version__
 from manyheads.base.errors import ChangedError, JournalError, ModelError
 from manyheads.base.folders import writing
@@ -20,6 +23,7 @@ from manyheads.hosts import host_factory
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
+from support.requests import Request
 from support.results import unfinished
 
 
@@ -35,13 +39,109 @@ def test_a_start_loads_no_heavy_library():
     assert started.stdout.strip() == "[]"
 
 
-async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path: Path):
+SETS = ("turns=1", "topic=T")
+
+
+def half_done(llm: LLM) -> None:
+    """Stops a run at its votes, the first of which fails; those beside it take their time."""
     llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
-    with pytest.raises(ModelError) as stopped:
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert llm.requests[0].system.split()[2].rstrip(",") in page
-    assert f"manyheads resume {tmp_path / 'run'}" in str(stopped.value)
+    llm.faults.append(Fault("slow", when=lambda request: request.title == "Vote", times=2, seconds=0.2))
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[Request]]:
+    """The folder of a run that was stopped at its votes, what was said then, and what had been asked."""
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    with LLM() as llm:
+        half_done(llm)
+        with pytest.raises(ModelError) as error:
+            asyncio.run(play(config_for(llm, *SETS), folder, llm))
+    return folder, str(error.value), list(llm.requests)
+
+
+@pytest.fixture
+def half(stopped: tuple[Path, str, list[Request]], tmp_path: Path) -> Path:
+    """A copy of it, to go on with."""
+    return Path(shutil.copytree(stopped[0], tmp_path / "run"))
+
+
+def test_a_stopped_run_leaves_its_result_so_far_and_a_report(
+    stopped: tuple[Path, str, list[Request]],
+) -> None:
+    folder, said, requests = stopped
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert requests[0].system.split()[2].rstrip(",") in page
+    assert f"manyheads resume {folder}" in said
+    run = manyheads.load(folder)
+    assert not run.finished
+    assert len(run.result.ideas) == 3
+    assert (run.result.idea, run.result.abstract, run.result.inference_cost) == (None, None, None)
+    assert run.usage.calls > 3
+
+
+async def test_votes_cast_beside_one_that_failed_are_not_paid_again(
+    llm: LLM, half: Path, stopped: tuple[Path, str, list[Request]]
+) -> None:
+    await play(config_for(llm, *SETS), half, llm)
+    votes = [[request.title for request in requests].count("Vote") for requests in (stopped[2], llm.requests)]
+    assert votes == [3, 1]
+
+
+async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, half: Path) -> None:
+    names = ("config.yaml", "events.jsonl", "report.html")
+    before = [(half / name).read_bytes() for name in names]
+    with pytest.raises(ChangedError, match="seed"):
+        await play(config_for(llm, *SETS, "seed=9"), half, llm)
+    assert llm.calls == 0
+    assert [(half / name).read_bytes() for name in names] == before
+
+
+async def test_another_model_is_told_before_anything_is_opened(llm: LLM, half: Path) -> None:
+    changed = config_for(llm, *SETS, "models.default.max_tokens=9")
+    nowhere = config_for(llm, *SETS, "models.default.max_tokens=9", "corpus=nowhere/at-all")
+    with pytest.raises(ChangedError, match=r"models\.default\.max_tokens") as told:
+        [event async for event in Session(nowhere, half).events(no_host)]
+    assert "--accept-changes" in str(told.value)
+    assert llm.calls == 0
+    [event async for event in Session(changed, half, True).events(host_factory("agentscope"))]
+    await play(changed, half, llm)
+
+
+def no_host(*given: object) -> NoReturn:
+    raise AssertionError("a host was made")
+
+
+async def test_a_model_that_was_never_asked_may_change(llm: LLM, tmp_path: Path):
+    llm.faults.append(Fault("status", status=403))
+    with pytest.raises(ModelError):
+        await play(config_for(llm, *SETS), tmp_path / "run", llm)
+    llm.faults.clear()
+    await play(config_for(llm, *SETS, "models.default.max_tokens=900"), tmp_path / "run", llm)
+
+
+async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, half: Path) -> None:
+    half_done(llm)
+    session = Session(config_for(llm, *SETS, "seed=9"), half, accept_changes=True)
+    with pytest.raises(ModelError) as error:
+        [event async for event in session.events(host_factory("agentscope"))]
+    assert "--accept-changes" in str(error.value)
+    assert "seed: 9" in (half / "config.yaml").read_text(encoding="utf-8")
+
+
+async def test_a_finished_run_is_told_again_without_a_question_and_goes_on_elsewhere_without_a_stale_result(
+    llm: LLM, tmp_path: Path
+) -> None:
+    first = await play(config_for(llm, *SETS), tmp_path / "run", llm)
+    kept, calls = (tmp_path / "run" / "result.json").read_bytes(), llm.calls
+    again = await play(config_for(llm, *SETS), tmp_path / "run", llm)
+    assert llm.calls == calls
+    assert again.result == first.result
+    assert (tmp_path / "run" / "result.json").read_bytes() == kept
+    assert not list((tmp_path / "run").glob("*.part"))
+    half_done(llm)
+    session = Session(config_for(llm, "turns=1", "topic=Other"), tmp_path / "run", accept_changes=True)
+    with pytest.raises(ModelError):
+        [event async for event in session.events(host_factory("agentscope"))]
     assert unfinished(tmp_path / "run")
 
 
@@ -53,98 +153,6 @@ async def test_another_seed_is_another_draw_of_the_offline_model(llm: LLM, tmp_p
         played = await play(config, tmp_path / str(number), llm)
         ideas.append(played.result["idea"]["idea"])
     assert ideas[0] != ideas[1] == ideas[2]
-
-
-def half_done(llm: LLM) -> None:
-    """Stops a run at its votes, the first of which fails."""
-    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
-
-
-async def test_votes_cast_beside_one_that_failed_are_not_paid_again(llm: LLM, tmp_path: Path):
-    half_done(llm)
-    llm.faults.append(Fault("slow", when=lambda request: request.title == "Vote", times=None, seconds=0.3))
-    with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    stopped = [request.title for request in llm.requests].count("Vote")
-    await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    assert stopped == 3
-    assert [request.title for request in llm.requests].count("Vote") == stopped + 1
-
-
-@pytest.mark.slow
-async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path: Path):
-    half_done(llm)
-    with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    calls = llm.calls
-    with pytest.raises(ChangedError, match="seed"):
-        await play(config_for(llm, "turns=1", "topic=T", "seed=9"), tmp_path / "run", llm)
-    assert llm.calls == calls
-    after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    for name in ("config.yaml", "events.jsonl", "report.html"):
-        assert after[name] == before[name], name
-
-
-async def test_another_model_is_told_before_anything_is_opened(llm: LLM, tmp_path: Path):
-    half_done(llm)
-    with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    calls = llm.calls
-    changed = config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9", "corpus=nowhere/at-all")
-    with pytest.raises(ChangedError, match=r"models\.default\.max_tokens") as told:
-        [event async for event in Session(changed, tmp_path / "run").events(no_host)]
-    assert "--accept-changes" in str(told.value)
-    assert llm.calls == calls
-    session = Session(
-        config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9"), tmp_path / "run", True
-    )
-    [event async for event in session.events(host_factory("agentscope"))]
-    await play(config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=9"), tmp_path / "run", llm)
-
-
-def no_host(*given: object) -> NoReturn:
-    raise AssertionError("a host was made")
-
-
-async def test_a_model_that_was_never_asked_may_change(llm: LLM, tmp_path: Path):
-    llm.faults.append(Fault("status", status=403))
-    with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    llm.faults.clear()
-    await play(config_for(llm, "turns=1", "topic=T", "models.default.max_tokens=900"), tmp_path / "run", llm)
-
-
-async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, tmp_path: Path):
-    half_done(llm)
-    with pytest.raises(ModelError):
-        await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    half_done(llm)
-    session = Session(config_for(llm, "turns=1", "topic=T", "seed=9"), tmp_path / "run", accept_changes=True)
-    with pytest.raises(ModelError) as stopped:
-        [event async for event in session.events(host_factory("agentscope"))]
-    assert "--accept-changes" in str(stopped.value)
-    assert "seed: 9" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-async def test_a_finished_run_that_goes_on_elsewhere_keeps_no_stale_result(llm: LLM, tmp_path: Path):
-    await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    half_done(llm)
-    session = Session(config_for(llm, "turns=1", "topic=Other"), tmp_path / "run", accept_changes=True)
-    with pytest.raises(ModelError):
-        [event async for event in session.events(host_factory("agentscope"))]
-    assert unfinished(tmp_path / "run")
-
-
-async def test_a_finished_run_is_told_again_without_a_question(llm: LLM, tmp_path: Path):
-    first = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    kept, calls = (tmp_path / "run" / "result.json").read_bytes(), llm.calls
-    again = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
-    assert llm.calls == calls
-    assert again.result == first.result
-    assert (tmp_path / "run" / "result.json").read_bytes() == kept
-    assert not list((tmp_path / "run").glob("*.part"))
 
 
 def test_folders_of_the_same_second_are_apart(llm: LLM, tmp_path: Path):
@@ -159,7 +167,7 @@ def test_a_runs_name_cannot_leave_its_base(llm: LLM, tmp_path: Path):
 
 
 async def test_a_run_names_its_versions_and_date_everywhere(llm: LLM, tmp_path: Path):
-    first = await play(config_for(llm, "turns=1", "topic=T"), tmp_path, llm)
+    first = await play(config_for(llm, *SETS), tmp_path, llm)
     made_by = first.run.made_by
     assert made_by
     assert (made_by.manyheads, made_by.host) == (__version__, first.run.host)
@@ -172,7 +180,7 @@ async def test_a_run_names_its_versions_and_date_everywhere(llm: LLM, tmp_path: 
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         assert journal.fact("versions")["starts"] == [made_by.model_dump()]
         journal.state("versions", {"starts": [{**made_by.model_dump(), "manyheads": "0.0.9"}]})
-    again = await play(config_for(llm, "turns=1", "topic=T"), tmp_path, llm)
+    again = await play(config_for(llm, *SETS), tmp_path, llm)
     [warning] = again.result["warnings"]
     assert all(words in warning for words in ("0.0.9", __version__))
     assert again.run.made_by == made_by, "the date is that of the first start"

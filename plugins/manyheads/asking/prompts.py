@@ -35,6 +35,7 @@ from pydantic import BaseModel, RootModel
 
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, packs, read_model
+from manyheads.base.text import plain
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -56,10 +57,6 @@ def for_reading(text: str) -> str:
     """A prompt for a person: fenced texts as block quotes of Markdown."""
     fence = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
     return fence.sub(lambda part: re.sub("^", "> ", part[2], flags=re.MULTILINE), text)
-
-
-def one_line(text: object) -> str:
-    return " ".join(str(text).split())
 
 
 class Prompts:
@@ -255,9 +252,9 @@ def _paid(context: Context, amount: int) -> str:
 
 def _is_short(node: nodes.Filter) -> bool:
     given = [*node.args, *(each.value for each in node.kwargs)]
-    plain = [each.value for each in given if isinstance(each, nodes.Const)]
-    dynamic = len(plain) < len(given) or node.dyn_args or node.dyn_kwargs
-    return not dynamic and all((each if isinstance(each, int) else len(str(each))) <= SHORT for each in plain)
+    fixed = [each.value for each in given if isinstance(each, nodes.Const)]
+    dynamic = len(fixed) < len(given) or node.dyn_args or node.dyn_kwargs
+    return not dynamic and all((each if isinstance(each, int) else len(str(each))) <= SHORT for each in fixed)
 
 
 class _Metered(NodeTransformer):
@@ -327,8 +324,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
-        plain = isinstance(left, str) and operator == "%" and not re.search(r"%[^sd%]", left)
-        if operator == "**" or not (numbers or plain or operator == "+"):
+        formatted = isinstance(left, str) and operator == "%" and not re.search(r"%[^sd%]", left)
+        if operator == "**" or not (numbers or formatted or operator == "+"):
             raise TypeError(f"{operator} is for numbers alone")
         if numbers and not all(abs(float(each)) <= 2**63 for each in (left, right)):
             raise ValueError("a number has more than 64 bits")
@@ -343,7 +340,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
     filters: dict[str, Any] = environment.filters
     for name in filters.keys() - set(FILTERS):
         del filters[name]
-    filters |= {"quoted": quoted, "line": one_line, "wording": str, COUNTED: _counted, SPENT: _paid}
+    filters |= {"quoted": quoted, "line": plain, "wording": str, COUNTED: _counted, SPENT: _paid}
     environment.globals.clear()
     return environment
 

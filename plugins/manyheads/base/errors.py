@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from manyheads.base.text import is_secret, scrubbed
-
 
 class ExitCode(IntEnum):
     """How a command ends, for scripts."""
@@ -238,6 +236,27 @@ class HeldError(JournalError):
 
 class ChangedError(JournalError):
     """A run's journal was recorded with a different config or different prompts."""
+
+
+# Messages without secrets.
+
+_CREDENTIALS = re.compile(
+    r"(?i)\b(?:Bearer|Basic)\s+[\w.~+/=-]{4,}|\bsk-[\w-]{6,}|(?<=//)(?!\$\{\w+\}@)[^/@\s]+(?=@)"
+    r"|([?&](?:api[-_]?|access[-_]?)?(?:key|token)=)(?!\$\{|…)[^&\s\"']+"
+)
+_SECRET = re.compile(r"(?i)(?:^|[._-])(?:api_?key|key|secret|password|passwd|token|authorization)(?:_env)?$")
+
+
+def scrubbed(text: str, *secrets: str) -> str:
+    """A message of a server, a user or an error without keys and credentials."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return _CREDENTIALS.sub(lambda match: f"{match[1] or ''}…", text)
+
+
+def is_secret(key: str) -> bool:
+    """Whether a config key names a secret, which must not be shown."""
+    return _SECRET.search(key) is not None
 
 
 # Misspelt names: the closest match.

@@ -1,20 +1,24 @@
 """A run's folder: the names of its files, and what may go wrong in it."""
 
 import errno
+import json
 import os
 import sqlite3
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
-from manyheads.base.errors import BugError, JournalError, UserError
-from manyheads.base.files import FileLock, make_folder, replace_text
+from manyheads.base.errors import BugError, JournalError, UserError, scrubbed
+from manyheads.base.files import FileLock, make_folder, read_text, replace_text
 from manyheads.base.sqlite import reading
-from manyheads.base.text import scrubbed, shortened
+from manyheads.base.text import shortened
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 TRACEBACK = "traceback.txt"
+DOWNLOADS = "downloads.jsonl"
+"""In a run's folder: for each paper what was named, and its file."""
 
 
 def is_held(folder: Path) -> bool:
@@ -83,3 +87,20 @@ def door(folder: Path | None) -> Generator[None]:
                     file.write(scrubbed("".join(traceback.format_exception(error))) + "\n")
                 line += f" (a bug: see {TRACEBACK} in the run's folder)"
         raise BugError(line) from error
+
+
+def downloads(folder: Path) -> Iterator[dict[str, str]]:
+    """The papers that were downloaded or unpacked into a run's folder."""
+    with suppress(OSError, ValueError):
+        for line in read_text(folder / DOWNLOADS).splitlines():
+            if isinstance(entry := json.loads(line), dict):
+                yield {str(key): str(value) for key, value in cast(dict[str, Any], entry).items()}
+
+
+def source_of(path: Path) -> str:
+    """What a user named to get a file of a run's folder: an address, an archive; else the file."""
+    for folder in path.parents[:6]:
+        for entry in downloads(folder):
+            if path.resolve() == (folder / entry.get("file", "")).resolve():
+                return entry.get("named", str(path))
+    return str(path)

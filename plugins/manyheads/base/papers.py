@@ -85,9 +85,11 @@ ARXIV_DOI = "10.48550/arxiv."
 """Prefix of arXiv's own DOIs."""
 _DOI = re.compile(r"(?i:doi:|https?://(?:dx\.)?doi\.org/)?\s*(10\.\d{4,9}/\S+)", re.ASCII)
 _ARXIV = re.compile(
-    rf"(?i:arxiv:|(?:https?://)?arxiv\.org/(?:abs|pdf|html)/)?\s*({ARXIV_NUMBER.pattern})(?:v\d+)?(?:\.pdf)?",
+    r"(?i:arxiv:|(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html|format)/)?"
+    rf"\s*({ARXIV_NUMBER.pattern})(v\d+)?(?:\.pdf)?/?(?:[?#].*)?",
     re.ASCII,
 )
+"""The number and the version of a paper's name or link."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,6 @@ def identify(text: str) -> Identifier:
     return Identifier("title", " ".join(text.split()))
 
 
-_LINK = re.compile(
-    rf"(?i:arxiv:\s*|(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html|format)/)?({ARXIV_NUMBER.pattern}(?:v\d+)?)"
-    r"(?:\.pdf)?/?(?:[?#].*)?",
-    re.ASCII,
-)
-
-
 def web_address(name: str) -> str | None:
     """Where a paper named by an arXiv number, a DOI, or a link is on the web; None for any other text.
 
@@ -153,8 +148,8 @@ def web_address(name: str) -> str | None:
         'https://arxiv.org/pdf/2401.12345v2'
     """
     name = name.strip()
-    if arxiv := _LINK.fullmatch(name):
-        return f"https://arxiv.org/pdf/{arxiv[1]}"
+    if arxiv := _ARXIV.fullmatch(name):
+        return f"https://arxiv.org/pdf/{arxiv[1]}{arxiv[2] or ''}"
     if (known := identify(name)).kind in ("arxiv", "doi"):
         return f"https://{'arxiv.org/pdf' if known.kind == 'arxiv' else 'doi.org'}/{known.value}"
     return name if re.match(r"https?://[^\s/]", name, re.I) and len(name.split()) == 1 else None

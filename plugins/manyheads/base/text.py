@@ -21,11 +21,6 @@ LONGEST_WORD = 250
 """Maximum characters of a path or word in a message."""
 LONGEST = 1_200
 """Maximum characters of a part of a message."""
-_CREDENTIALS = re.compile(
-    r"(?i)\b(?:Bearer|Basic)\s+[\w.~+/=-]{4,}|\bsk-[\w-]{6,}|(?<=//)(?!\$\{\w+\}@)[^/@\s]+(?=@)"
-    r"|([?&](?:api[-_]?|access[-_]?)?(?:key|token)=)(?!\$\{|…)[^&\s\"']+"
-)
-_SECRET = re.compile(r"(?i)(?:^|[._-])(?:api_?key|key|secret|password|passwd|token|authorization)(?:_env)?$")
 
 
 def plain(text: object) -> str:
@@ -70,18 +65,6 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 40]}…{text[-39:]}"
-
-
-def scrubbed(text: str, *secrets: str) -> str:
-    """A message of a server, a user or an error without keys and credentials."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return _CREDENTIALS.sub(lambda match: f"{match[1] or ''}…", text)
-
-
-def is_secret(key: str) -> bool:
-    """Whether a config key names a secret, which must not be shown."""
-    return _SECRET.search(key) is not None
 
 
 # Titles and abstracts without the HTML, JATS and MathML of publishers, and without LaTeX's letters.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from manyheads.base.errors import closest
+from manyheads.base.errors import closest, scrubbed
 from manyheads.base.files import writable
-from manyheads.base.text import plain, printable, printable_json, scrubbed, shortened
+from manyheads.base.text import plain, printable, printable_json, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,19 +15,19 @@ from datetime import date
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from manyheads.base.errors import ConfigError, did_you_mean
+from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.papers import SourceName
 from manyheads.base.resources import data_file
-from manyheads.base.text import scrubbed
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
-from manyheads.core import Price
+from manyheads.core.usage import Price
 
+T = TypeVar("T")
 CORPORA = Path("corpora")
 """Default folder for corpora."""
 KEY = re.compile(r"(?=.*[a-z])(?=.*\d).{20,}")
@@ -83,6 +83,10 @@ class Section(Strict):
 Fill = Literal["all", "last", "each", "first", "rest"]
 """Messages of a team's task for an input: all as one text, the last, or each, the first, or all after it."""
 
+_SHARES = {
+    "each": slice(None), "first": slice(1), "rest": slice(1, None), "all": slice(-1, None), "last": slice(-1, None), None: slice(0),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -108,17 +112,7 @@ class Slot:
 
     def of(self, messages: Sequence[str]) -> Sequence[str]:
         """The messages for this input."""
-        match self.filled_by:
-            case "each":
-                return messages
-            case "first":
-                return messages[:1]
-            case "rest":
-                return messages[1:]
-            case "all" | "last":
-                return messages[-1:]
-            case None:
-                return ()
+        return messages[_SHARES[self.filled_by]]
 
     @property
     def many(self) -> bool:
@@ -168,6 +162,12 @@ def _variable_name(value: str) -> str:
             "not the name of an environment variable; if this is the key itself, export it and write the "
             "variable's name here, such as MANYHEADS_KEY"
         )
+    return value
+
+
+def _each_once(value: tuple[T, ...]) -> tuple[T, ...]:
+    if not value or len(set(value)) < len(value):
+        raise ValueError("needs at least one, each once")
     return value
 
 
@@ -291,7 +291,7 @@ class RetrievalConfig(Strict):
     """Retrieval from a literature database. The values of k, m, n and so on are not legible in the paper's text: the defaults are
     ours, but for those that name the authors' code (its `configs/datasets.yaml`)."""
 
-    how: tuple[How, ...] = ("semantic", "entity", "cocitation")
+    how: Annotated[tuple[How, ...], AfterValidator(_each_once)] = ("semantic", "entity", "cocitation")
     """Retrieval strategies: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and
     co-cited papers need `semantic` or `bm25`, or entities of the background itself."""
     semantic: int = Field(default=55, ge=1, le=10_000)
@@ -319,13 +319,6 @@ class RetrievalConfig(Strict):
     threshold: float = Field(default=0.8, ge=-1, le=1)
     """Minimum cosine similarity of any two papers in a cluster."""
 
-    @field_validator("how")
-    @classmethod
-    def _each_once(cls, value: tuple[How, ...]) -> tuple[How, ...]:
-        if not value or len(set(value)) < len(value):
-            raise ValueError("needs at least one strategy, each once")
-        return value
-
     @field_validator("weights")
     @classmethod
     def _not_negative(cls, value: tuple[float, float]) -> tuple[float, float]:
@@ -348,7 +341,11 @@ class LiteratureConfig(Strict):
     retrieval: RetrievalConfig = RetrievalConfig()
     """Settings of the literature database, for systems whose papers come from it, for `references: inspirations`, and for
     the tool retrieve_inspirations."""
-    cascade: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex")
+    cascade: Annotated[tuple[SourceName, ...], AfterValidator(_each_once)] = (
+        "local",
+        "semantic_scholar",
+        "openalex",
+    )
     """Sources in order of priority; the next is asked if the earlier ones found too little. `arxiv`, `crossref` and `pubmed` are
     asked only if they are named here."""
     before: str = "bound"
@@ -376,13 +373,6 @@ class LiteratureConfig(Strict):
     def _of_services(cls, value: dict[SourceName, str]) -> dict[SourceName, str]:
         if "local" in value:
             raise ValueError("local: the corpus has no address; set `corpus`")
-        return value
-
-    @field_validator("cascade")
-    @classmethod
-    def _each_once(cls, value: tuple[SourceName, ...]) -> tuple[SourceName, ...]:
-        if not value or len(set(value)) < len(value):
-            raise ValueError("needs at least one source, each once")
         return value
 
 

@@ -11,10 +11,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import REPLIES, TEXT
-from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean
+from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean, is_secret, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml, read_yaml
-from manyheads.base.text import is_secret, scrubbed, shortened
+from manyheads.base.text import shortened
 from manyheads.config import RunConfig, Strict, documented
 
 M = TypeVar("M", bound=BaseModel)

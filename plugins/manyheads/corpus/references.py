@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from manyheads.base.papers import identify
-from manyheads.corpus.records import RawPaper
 
 SHARED = "*"
 """The source of ids that are unique in all sources."""
@@ -29,6 +28,19 @@ ARXIV = re.compile(
 )
 NAMED = ("10.", "arxiv", "abs/")
 """Characters in every entry that one of these matches."""
+
+
+class Referable(Protocol):
+    """A paper that references may mean."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def doi(self) -> str | None: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def year(self) -> int: ...
 
 
 class Citing(Protocol):
@@ -82,7 +94,7 @@ class Index:
         """Lengths of titles by their first words: a bit per length."""
         self._keys, self._years = array("q"), array("h")
 
-    def add(self, source: int | str, paper: RawPaper, own_id: str = "") -> bool:
+    def add(self, source: int | str, paper: Referable, own_id: str = "") -> bool:
         """Add a source's paper, unless the id exists; of equal titles, the first is used. `own_id` is the source's own id."""
         if (own := hash((source, own_id or paper.id))) in self._ids:
             return False

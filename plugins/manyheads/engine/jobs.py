@@ -7,22 +7,19 @@ process takes the jobs that are free, and waits for the others; the lock of one 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
-from manyheads.base.folders import door, is_held
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.base.errors import HeldError
+from manyheads.base.folders import is_held
+from manyheads.config import RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
-from manyheads.engine.budget import Budget, Shared
-from manyheads.engine.session import HostFactory, Session
-from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
+from manyheads.engine.budget import Budget
 
 POLL = 0.5
 """Seconds between two looks at jobs of other processes."""
@@ -97,53 +94,6 @@ Listener: TypeAlias = Callable[[JobNews], None]
 Executor: TypeAlias = Callable[[Job, Meter, Callable[[AnyEvent], None]], Coroutine[Any, Any, Failure | None]]
 """Runs a job to its end, or resumes it from its journal; returns the failure, None for success. The meter counts its requests, and may
 refuse one. Raises `HeldError` if another process has the job, or has just finished it."""
-
-
-@dataclass(frozen=True)
-class Local:
-    """Runs jobs in this process.
-
-    Args:
-        factory: makes a host by name.
-        shared: has the servers' abilities as known when the folder's first job began; all its jobs use them.
-        accept_changes: whether stopped jobs resume with another config or other prompts.
-        again: the command that resumes them, if not `manyheads resume`.
-    """
-
-    factory: Callable[[str], HostFactory]
-    shared: Shared
-    accept_changes: bool = False
-    again: str | None = None
-
-    async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        before = _ended(job)
-
-        def need_unfinished() -> None:
-            if _ended(job) not in (None, before):
-                raise HeldError(f"{job.folder}: finished by another process")
-
-        def settle(model: ModelConfig) -> ModelConfig:
-            known = self.shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
-            return settled(model, Abilities.model_validate_json(known))
-
-        models = {alias: settle(model) for alias, model in job.config.models.items()}
-        session = Session(
-            job.config.model_copy(update={"models": models}), job.folder, self.accept_changes, self.again, meter,
-            settle=lambda model: model, locked=need_unfinished,
-        )  # fmt: skip
-        try:
-            with door(job.folder):
-                async with aclosing(session.events(self.factory(job.config.host))) as events:
-                    async for event in events:
-                        note(event)
-        except HeldError:
-            raise
-        except (BudgetError, BugError) as error:  # it says nothing of other runs
-            error.hint = error.hint or (None if self.again else session.way_back)
-            return Failure(str(error))
-        except UserError as error:
-            return Failure(str(error), error.message)
-        return None
 
 
 @dataclass
@@ -256,8 +206,8 @@ class Scheduler:
 
     def _is_finished(self, job: Job) -> bool:
         """Whether its result is newer than those that it depends on, which are finished."""
-        own = _ended(job)
-        return own is not None and all((_ended(self._jobs[key]) or own) <= own for key in job.after)
+        own = ended_at(job)
+        return own is not None and all((ended_at(self._jobs[key]) or own) <= own for key in job.after)
 
     def _out_of_budget(self) -> Failure | None:
         refusal = self._budget.refusal()
@@ -285,7 +235,7 @@ class Scheduler:
         self._listener(JobNews(job, state, str(failure) if failure else text, failure=failure))
 
 
-def _ended(job: Job) -> int | None:
+def ended_at(job: Job) -> int | None:
     """When the result of a job was written; None if there is none, or the run is unfinished."""
     try:
         return (job.folder / RESULT).stat().st_mtime_ns if is_finished(job.folder) else None
@@ -301,7 +251,7 @@ def finished_jobs(jobs: Mapping[str, Job]) -> dict[str, bool]:
 
     @cache
     def ended(key: str) -> int | None:
-        own, before = _ended(jobs[key]), [ended(each) for each in jobs[key].after]
+        own, before = ended_at(jobs[key]), [ended(each) for each in jobs[key].after]
         return own if own is not None and all(each is not None and each <= own for each in before) else None
 
     return {key: ended(key) is not None for key in jobs}

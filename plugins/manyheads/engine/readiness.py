@@ -19,7 +19,6 @@ from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.database import records_in_short
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.engine.inputs import papers_elsewhere
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library
@@ -207,7 +206,7 @@ def _inputs(config: RunConfig) -> Iterator[CheckResult]:
         yield _wrong(config.system, error)
         return
     try:
-        for name, paper in papers_elsewhere(config).items():
+        for name, paper in system_of(config).papers_elsewhere(config).items():
             yield CheckResult("inputs", f"{name}: {paper}, downloaded or unpacked when a run begins")
         if (material := read_inputs(config)) is not None:
             yield CheckResult("inputs", str(material))
@@ -217,7 +216,7 @@ def _inputs(config: RunConfig) -> Iterator[CheckResult]:
 
 def read_inputs(config: RunConfig) -> Any:
     """What `System.read` gives before a run begins; None if a paper is yet to be downloaded or unpacked."""
-    return None if papers_elsewhere(config) else system_of(config).read(config)
+    return None if system_of(config).papers_elsewhere(config) else system_of(config).read(config)
 
 
 def need_team(config: RunConfig, literature: Literature) -> None:

@@ -37,7 +37,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
-from manyheads.engine.inputs import papers_elsewhere, with_papers
+from manyheads.engine.inputs import with_papers
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
@@ -222,7 +222,11 @@ class Session:
         leaves no folder."""
         paid = any(each.spent.tokens for each in ledgers)
         unasked = isinstance(error, ModelError) and not paid and not replies_told(self.folder)
-        if unasked or (error and papers_elsewhere(self.config) and not (self.folder / JOURNAL).exists()):
+        if unasked or (
+            error
+            and system_of(self.config).papers_elsewhere(self.config)
+            and not (self.folder / JOURNAL).exists()
+        ):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _prepare(self) -> list[str]:
@@ -251,7 +255,7 @@ class Session:
         # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
         if (name := getattr(host, "framework", config.host)) != config.host:
             self.config = config = config.model_copy(update={"host": name})
-        named = papers_elsewhere(config)
+        named = system_of(config).papers_elsewhere(config)
         self.config = config = await with_papers(config, self.folder)
         reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
         if journal is None:  # importing the SDKs takes as long as reading a paper

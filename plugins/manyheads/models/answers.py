@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from manyheads.asking.json_text import printable
 from manyheads.base import text as escaping
+from manyheads.base.errors import scrubbed
 from manyheads.base.http import (
     GarbledError,
     RefusedError,
@@ -25,7 +26,6 @@ from manyheads.base.http import (
     seconds_of,
     status_of,
 )
-from manyheads.base.text import scrubbed
 
 MOST_BYTES = 16_000_000
 """Maximum bytes of an unpacked answer: the longest replies of today's models have 500 kB, literature services 10 MB."""

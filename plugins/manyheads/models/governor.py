@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from manyheads.base.errors import ModelError
+from manyheads.base.errors import ModelError, scrubbed
 from manyheads.base.http import (
     GarbledError,
     Limiter,
@@ -29,7 +29,6 @@ from manyheads.base.http import (
     is_unreachable,
     status_of,
 )
-from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import Form, limit_of, other_limit, remember
 from manyheads.models.requests import key_variable

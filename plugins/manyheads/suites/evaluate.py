@@ -36,7 +36,8 @@ from manyheads.core.results import RESULT
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
-from manyheads.engine.jobs import Job, Listener, Local, Scheduler, finished_jobs
+from manyheads.engine.jobs import Job, Listener, Scheduler, finished_jobs
+from manyheads.engine.local import Local
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines

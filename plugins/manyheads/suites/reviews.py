@@ -29,7 +29,8 @@ from manyheads.documents import read_document
 from manyheads.documents.folders import ARCHIVES, PAPERS, main_tex, papers_in
 from manyheads.engine.budget import Budget
 from manyheads.engine.folder import new_folder
-from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
+from manyheads.engine.jobs import Failure, Job, Listener, Scheduler, finished_jobs
+from manyheads.engine.local import Local
 from manyheads.engine.readiness import need_person, roles_of
 from manyheads.hosts import host_factory
 from manyheads.systems import systems

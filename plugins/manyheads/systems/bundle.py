@@ -10,10 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
-from manyheads.base.errors import ConfigError, SubjectError, UserError
+from manyheads.base.errors import ConfigError, SubjectError, UserError, scrubbed
 from manyheads.base.files import inside, read_text, writable
 from manyheads.base.folders import CONFIG, REPORT
-from manyheads.base.text import scrubbed
 from manyheads.report.index import INDEX, RunEntry, entries, index_page, is_ours
 from manyheads.report.top import place, without_places
 from manyheads.systems.exports import SHARED, masked_export

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
 from manyheads.base.files import opened
-from manyheads.base.folders import CONFIG
+from manyheads.base.folders import CONFIG, source_of
 from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import texts
@@ -21,7 +21,6 @@ from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.documents import read_apart
 from manyheads.documents.folders import PAPERS, main_tex
-from manyheads.engine.inputs import source_of
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own

@@ -14,10 +14,13 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import BugError, ConfigError
 from manyheads.base.files import make_folder
 from manyheads.base.folders import door, writing
+from manyheads.base.papers import web_address
 from manyheads.base.resources import Resources
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
+from manyheads.core.texts import is_there
+from manyheads.documents.folders import ARCHIVES
 from manyheads.report.page import PLAIN, Page, View, place_of, write_page
 from manyheads.report.record import Record, read_run
 from manyheads.report.top import RelatedRun
@@ -308,6 +311,13 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
+    def papers_elsewhere(self, config: RunConfig) -> dict[str, str]:
+        """The inputs whose paper is not a file yet: at an address, or in an archive."""
+        named = {name: getattr(config.inputs, name) for name, slot in self.slots.items() if slot.file}
+        return {
+            name: value for name, value in named.items() if isinstance(value, str) and _is_elsewhere(value)
+        }
+
     def write_report(self, folder: Path, related: Sequence[RelatedRun] = ()) -> Path:
         """Write the report of a run, finished or not, into its folder.
 
@@ -333,6 +343,14 @@ class System(Generic[C, N, R]):
             error.message = f"the report is only the plain page: {place_of(error.__cause__)}{error.message}"
             error.hint = f"fix it, then: manyheads report {folder}"
             raise
+
+
+def _is_elsewhere(name: str) -> bool:
+    archive = name.lower().endswith(ARCHIVES) and "\n" not in name
+    address = web_address(name) is not None
+    if not (archive or address):
+        return False
+    return archive if is_there(Path(name)) else address
 
 
 def system_of(config: RunConfig) -> System:

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from manyheads.base.errors import ExitCode
-from manyheads.base.text import printable, scrubbed
+from manyheads.base.errors import ExitCode, scrubbed
+from manyheads.base.text import printable
 from manyheads.web.live import Place
 
 log = logging.getLogger("manyheads")

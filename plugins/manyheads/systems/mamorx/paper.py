@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from manyheads.base.files import sha256_of
+from manyheads.base.folders import source_of
 from manyheads.base.papers import fold
 from manyheads.base.text import count
 from manyheads.config import RunConfig
@@ -17,7 +18,6 @@ from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
 from manyheads.documents.document import BLANK, word_count
 from manyheads.documents.folders import main_tex
-from manyheads.engine.inputs import source_of
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
 from manyheads.team.run import Run

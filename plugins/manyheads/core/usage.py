@@ -1,0 +1,97 @@
+"""What requests to models come to: tokens, calls, cost; prices; the meter of a request."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Price(BaseModel):
+    """Price per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    """Input tokens."""
+    output: float = Field(ge=0)
+    """Output tokens."""
+    currency: str | None = None
+    """Such as USD; the same for all prices of a run."""
+    as_of: date | None = None
+    """Date of the price list."""
+    listed: str | None = None
+    """The entry in the price list, as `provider/name`; omitted for a price of your own."""
+
+
+def money(cost: float, currency: str | None) -> str:
+    """An amount in words, `0.0312 USD`."""
+    return f"{cost:.4f}{f' {currency}' if currency else ''}"
+
+
+class Usage(BaseModel):
+    """Tokens and cost of replies. `cost` is None if the model's price is unknown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    cost: float | None = None
+    estimated: int = 0
+    """Calls without valid token counts from the server; their tokens are estimated, one per four bytes."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        costs = [c for c in (self.cost, other.cost) if c is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            calls=self.calls + other.calls,
+            cost=round(sum(costs), 10) if costs else None,
+            estimated=self.estimated + other.estimated,
+        )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return self + Usage(**{name: value and -value for name, value in other})
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def beyond(self, known: "Usage") -> "Usage":
+        """The usage beyond a known one, at least zero, without cost."""
+        return Usage(**{name: max(0, value) for name, value in self - known if name != "cost"})
+
+
+NOTHING = Usage()
+
+
+class Tally(dict[str, Usage]):
+    """Usage by stage, by speaker and by model: the one counter of tokens."""
+
+    def pay(self, key: str, usage: Usage) -> None:
+        self[key] = self.get(key, NOTHING) + usage
+
+    @property
+    def total(self) -> Usage:
+        return sum(self.values(), NOTHING)
+
+
+@dataclass
+class Charge:
+    """What one request to a model comes to: at most, before it is sent, and then; nothing if it was not sent."""
+
+    most: Usage
+    usage: Usage = NOTHING
+
+
+Meter: TypeAlias = Callable[[Charge], AbstractAsyncContextManager[None]]
+"""Wraps each request to a model; raises `BudgetError` if the budget does not allow it."""
+
+
+def unmetered(charge: Charge) -> AbstractAsyncContextManager[None]:
+    """The meter of a turn that is not counted."""
+    return nullcontext()

@@ -6,7 +6,6 @@ so no client needs to be imported.
 
 import asyncio
 import math
-import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
@@ -16,6 +15,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from manyheads.base.errors import scrubbed
 
@@ -254,17 +255,17 @@ class Retry:
     tries: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False)
     """The last try's exception: the error if time runs out during the next wait."""
+    _repaired: bool = field(default=False, init=False)
+    _at_once: bool = field(default=False, init=False)
     _free: int = field(default=0, init=False)
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
-        while True:
-            try:
-                return await self._once(request)
-            except Exception as error:
-                if (seconds := self._before_next(error)) is None:
-                    raise
-            await asyncio.sleep(seconds)
+        may_help = retry_if_exception(self._may_help)
+        retrying = AsyncRetrying(
+            stop=self._is_spent, wait=self._pause, retry=may_help, before_sleep=self._note, reraise=True
+        )
+        return await retrying(self._once, request)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):
@@ -280,30 +281,35 @@ class Retry:
                     self.limiter.pause(seconds)
                 raise
 
-    def _before_next(self, error: Exception) -> float | None:
-        """Seconds before the next try; None if it does not help, or comes too late."""
-        if isinstance(error, OverdueError | SlowError | SpentError):
-            return None
-        self.failure, repaired = error, self.repair is not None and self.repair(error)
-        self._free += repaired
-        at_once = repaired and not (self.patient and self.patient(error))
-        seconds = 0.0 if at_once else self._pause(error)
-        late = seconds is None or seconds > self.until - time.monotonic()
-        if late or self.tries > self.retries + self._free:
-            return None
-        if self.before_wait:
-            self.before_wait(error, repaired)
-        return seconds
-
-    def _pause(self, error: Exception) -> float | None:
-        """The Retry-After, which the limiter may wait for, else a growing random time; None for a failure that will not pass."""
+    def _may_help(self, error: BaseException) -> bool:
+        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
+            return False
+        self.failure, self._repaired = error, self.repair is not None and self.repair(error)
+        self._free += self._repaired
+        self._at_once = self._repaired and not (self.patient and self.patient(error))
+        if self._at_once:
+            return True
         asked, status = retry_after(error), status_of(error)
-        passing = is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
-        if not passing or (asked is not None and asked > self.longest_asked):
-            return None
+        if asked is not None and asked > self.longest_asked:
+            return False
+        return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
+        if self._at_once:
+            return 0.0
+        asked = retry_after(self.failure)
         if asked is not None:
             return 0.0 if self.together else asked
-        seconds = random.uniform(0, min(self.longest, self.backoff * 2 ** min(self.tries - 1, 30)))
-        if self.together and status == 429:
+        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
+        if self.together and status_of(self.failure) == 429:
             self.limiter.pause(seconds)
         return seconds
+
+    def _note(self, state: RetryCallState) -> None:
+        if self.before_wait and self.failure:
+            self.before_wait(self.failure, self._repaired)
+
+    def _is_spent(self, state: RetryCallState) -> bool:
+        late = state.upcoming_sleep > self.until - time.monotonic()
+        return late or state.attempt_number > self.retries + self._free

@@ -18,9 +18,8 @@ from uuid import uuid4
 from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, ModelError, UserError
+from manyheads.base.errors import ConfigError, ModelError, UserError, scrubbed
 from manyheads.base.files import Pool
-from manyheads.base.text import scrubbed
 from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import (
     NOTHING,

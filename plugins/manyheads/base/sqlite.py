@@ -59,7 +59,7 @@ class Database(Closing):
         with self._errors():
             if path and failure:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._do(lambda database: None)
+        self._do(lambda database: None)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Execute a statement. On return, a change is as durable as `safety` says."""

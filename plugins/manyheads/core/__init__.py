@@ -4,9 +4,6 @@ Types of agent frameworks do not appear here. Hosts are stateless: a turn contai
 know, so blind calls need no special case.
 """
 
-# ruff: noqa: F401
-# pyright: reportUnusedImport=false
-
 import asyncio
 import hashlib
 import re
@@ -21,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from manyheads.asking.forms import Forms
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import UserError, describe
-from manyheads.core.usage import NOTHING, Charge, Meter, Price, Tally, Usage, money, unmetered
+from manyheads.core.usage import NOTHING, Charge, Meter, Price, Tally, Usage, money, unmetered  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")

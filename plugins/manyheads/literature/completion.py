@@ -230,11 +230,11 @@ class Completion(Reader):
         whole = replace(next(iter(asked)), operation="papers", query=names, limit=len(asked))
         papers = await self._ask(service, whole, [one for ones in asked.values() for one in ones])
         answers: dict[Request, tuple[tuple[Paper, ...], float]] = dict.fromkeys(asked, ((), time.time()))
-        for request, (one, *_) in asked.items() if papers is not None else ():
+        if papers is None:
+            return answers
+        for request, (one, *_) in asked.items():
             name = identify(request.query).key
-            own = tuple(
-                paper for paper in papers or () if name in names_of(paper) or is_work(one.reference, paper)
-            )
+            own = tuple(paper for paper in papers if name in names_of(paper) or is_work(one.reference, paper))
             await service.keep(request, own)
             answers[request] = own, time.time()
         return answers

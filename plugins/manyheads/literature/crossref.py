@@ -138,7 +138,7 @@ class Crossref(HttpService):
 
         return await self._work(request, read) or []
 
-    def named(self, name: str) -> str | None:
+    def own_name(self, name: str) -> str | None:
         """A DOI, also of arXiv's preprints as far as publishers gave them one."""
         known = identify(name.removeprefix("crossref:"))
         return known.value.casefold() if known.kind == "doi" else None
@@ -159,7 +159,7 @@ class Crossref(HttpService):
 
     async def _work(self, request: Request, read: Callable[[bytes], T]) -> T | None:
         """One work; None if Crossref does not have the DOI. Any other 404 means a wrong address."""
-        if (doi := self.named(request.query)) is None:
+        if (doi := self.own_name(request.query)) is None:
             return None
 
         def is_absent(refusal: RefusedError) -> bool:

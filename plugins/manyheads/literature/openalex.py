@@ -130,7 +130,7 @@ class OpenAlex(HttpService):
 
         return await self._work(request, ",".join(self.selected(request.parts)), read) or []
 
-    def named(self, name: str) -> str | None:
+    def own_name(self, name: str) -> str | None:
         doi = (_identifier(name) or "").removeprefix("doi:")
         return None if {*",|"} & {*doi} else doi
 

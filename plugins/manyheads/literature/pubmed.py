@@ -74,7 +74,7 @@ class PubMed(HttpService):
         papers = await self._articles(await self._named([request.query], request), request)
         return _with_dois(papers, [request.query])
 
-    def named(self, name: str) -> str | None:
+    def own_name(self, name: str) -> str | None:
         """A DOI; PubMed has no arXiv numbers."""
         return name if identify(name).kind == "doi" else None
 

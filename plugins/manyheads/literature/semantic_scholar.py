@@ -155,7 +155,7 @@ class SemanticScholar(HttpService):
         await client.get_paper(path, self._dated(request))
         return answers.papers
 
-    def named(self, name: str) -> str | None:
+    def own_name(self, name: str) -> str | None:
         return name if _path(name) else None
 
     async def batch_of(self, names: Sequence[str], request: Request) -> list[Paper]:

@@ -191,7 +191,7 @@ class HttpService(Source):
         """The service's names of the fields to request, in a fixed order."""
         return [*self.always, *(name for part, name in self.fields.items() if part in parts)]
 
-    def named(self, name: str) -> str | None:
+    def own_name(self, name: str) -> str | None:
         """The service's form of a DOI or an arXiv number; None if it cannot be asked for."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class HttpService(Source):
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, several per request."""
-        names, papers = [*filter(None, map(self.named, request.query.split()))], list[Paper]()
+        names, papers = [*filter(None, map(self.own_name, request.query.split()))], list[Paper]()
         for start in range(0, len(names), self.batch):
             papers += await self.batch_of(names[start : start + self.batch], request)
         return [*filter(request.window.holds, papers)]

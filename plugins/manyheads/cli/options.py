@@ -221,8 +221,10 @@ class Changes(Options):
         flags: dict[str, object] = {"host": self.host, "seed": seed}
         if self.model is not None:
             from manyheads.config import ModelConfig
+            from manyheads.config.environment import typed
 
             model = ModelConfig.parse(self.model)
+            typed({"models": {"default": {"name": model.name}}})
             flags |= {"models.default.provider": model.provider, "models.default.name": model.name}
         return (*settings(flags), *(self.sets or ()))
 

@@ -179,7 +179,9 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
 USUAL_WINDOW = 128_000
-Provider = Literal["openai", "ollama", "anthropic", "offline", "replay", "human"]
+Provider = Literal["openai", "ollama", "anthropic", "command", "offline", "replay", "human"]
+COMMAND = "command"
+"""The provider of a program on this machine."""
 HUMAN, PERSON = "human", "person"
 """The provider of a role that a person plays; the alias of who steers a run."""
 
@@ -188,9 +190,11 @@ class ModelConfig(Strict):
     """A language model. Keys come only from the environment."""
 
     provider: Provider = "offline"
-    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server; for `human` a person answers."""
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server; `command` is a program
+    on this machine, which reads the prompt and writes the answer; for `human` a person answers."""
     name: str = "offline"
-    """The model's name at its provider; for `replay`, a run folder with a recorded journal."""
+    """The model's name at its provider; for `replay`, a run folder with a recorded journal; for `command`,
+    the command line."""
     base_url: Address | None = None
     """The server's address; the provider's own if omitted. `${MANYHEADS_…}` is replaced by an environment variable."""
     api_key_env: VariableName | None = None
@@ -256,12 +260,17 @@ class ModelConfig(Strict):
         )
 
     @property
+    def on_server(self) -> bool:
+        """Whether a server answers, of a provider or of one's own."""
+        return self.provider in ("openai", "ollama", "anthropic")
+
+    @property
     def calls_tools(self) -> bool:
         return self.provider in ("openai", "anthropic") if self.tools is None else self.tools
 
     @property
     def sees(self) -> bool:
-        return self.vision is not False and self.provider != HUMAN
+        return self.vision is not False and self.provider not in (COMMAND, HUMAN)
 
     @property
     def window(self) -> int:

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from manyheads.base.errors import CacheError, ConfigError, NotAllowedError, did_you_mean, install_command
 from manyheads.base.files import cache_folder, read_text
@@ -36,7 +36,7 @@ HOMES = {
 }
 """The variables that every config may name, with the host of their service."""
 ALLOW = "MANYHEADS_ALLOW"
-"""Further hosts and variables, with commas between them."""
+"""Further hosts, variables and programs, with commas between them."""
 ADDRESSES = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST")
 """Variables with the address of a server, which is allowed."""
 NO_KEY = "none"
@@ -92,19 +92,42 @@ def need_allowed(variable: str, address: str, where: str) -> None:
         )
 
 
+def need_allowed_program(command: str, where: str) -> None:
+    """Raises `NotAllowedError` if a command line of a config may not be started; see `typed`.
+
+    Args:
+        where: its place in the config, for messages.
+    """
+    word = _program_word(command)
+    if not _is_allowed(word):
+        every = ",".join(filter(None, (os.environ.get(ALLOW), word)))
+        raise NotAllowedError(
+            f"{where}: would start a program on this machine, and you have not allowed it: {command}",
+            [word],
+            hint=f"if you trust it: export {ALLOW}={every}; a command on a terminal asks",
+        )
+
+
+def _program_word(command: str) -> str:
+    """A command line as one word of `MANYHEADS_ALLOW`."""
+    return f"command:{quote(command, safe='/-=')}"
+
+
 def typed(value: object, key: str = "") -> None:
-    """Allow the hosts and variables of settings that were typed on the command line."""
+    """Allow the hosts, variables and programs of settings that were typed on the command line."""
     if isinstance(value, Mapping):
         for name, each in cast(Mapping[str, object], value).items():
             typed(each, f"{key}.{name}")
     elif key.endswith("key_env"):
         _typed.add(str(value))
+    elif key.startswith(".models.") and key.endswith(".name"):
+        _typed.add(_program_word(str(value)))
     elif key.endswith(".base_url") or ".endpoints." in key:
         _typed.update((host_of(str(value)), *VARIABLE.findall(str(value))))
 
 
 def allow(words: Iterable[str]) -> None:
-    """Allow hosts and variables from now on, for this user."""
+    """Allow hosts, variables and programs from now on, for this user."""
     _typed.update(words := [*words])
     with suppress(CacheError, OSError), (cache_folder() / _FILE).open("a", encoding="utf-8") as file:
         file.writelines(f"{word}\n" for word in words)

@@ -40,7 +40,6 @@ from manyheads.literature.library import Library, connect
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, OfflineModel
-from manyheads.models.prices import FREE
 from manyheads.models.probe import TOKENS
 from manyheads.models.requests import IMAGE, size_of, usage_of
 from manyheads.team.run import Run
@@ -274,7 +273,7 @@ async def pings(
     calls = [
         _finding(f"models.{alias}", _ask(config, alias, make_host))
         for alias, model in config.models.items()
-        if model.provider not in FREE and f"models.{alias}" not in without
+        if model.on_server and f"models.{alias}" not in without
     ]
     known = not {"roles", "literature"} & set(without)
     if known and system_of(config).searches(config, Roles(Resources.of(config.paths))):

@@ -13,7 +13,7 @@ from manyheads.base.errors import ConfigError, ModelError, UserError, closest, n
 from manyheads.base.papers import Literature
 from manyheads.base.resources import Resources
 from manyheads.base.text import count
-from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
+from manyheads.config import COMMAND, HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.environment import host_entry
 from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
@@ -22,6 +22,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library
+from manyheads.models.command import command_of
 from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, server_address
@@ -83,10 +84,10 @@ def findings(
     for alias, model in config.models.items():
         try:
             _need_key(model, alias)
-            if connect and model.provider not in FREE:
+            if connect and model.on_server:
                 _need_server(model, alias)
             asked = is_own(model) if ask_models is None else ask_models
-            note = UNASKED if connect and model.provider not in FREE and not asked else ""
+            note = UNASKED if connect and model.on_server and not asked else ""
             yield CheckResult(f"models.{alias}", _described(model, alias, asked) + note)
         except UserError as error:
             yield _wrong(f"models.{alias}", error)
@@ -99,7 +100,7 @@ def _described(model: ModelConfig, alias: str, ask: bool) -> str:
     name = f"{model.provider}/{model.name}"
     if model.provider == HUMAN:
         return f"{name}: a person answers, on a terminal or with --control; no key, no server, no cost"
-    if not ask or model.provider in FREE:
+    if not (ask and model.on_server):
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
@@ -122,7 +123,9 @@ def _need_server(model: ModelConfig, alias: str) -> None:
 def _need_key(model: ModelConfig, alias: str) -> None:
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
-    elif model.provider not in FREE:
+    elif model.provider == COMMAND:
+        command_of(model, alias)
+    elif model.on_server:
         key_of(model, alias)
 
 

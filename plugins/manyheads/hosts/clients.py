@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, ModelError, UserError, scrubbed
 from manyheads.base.files import Pool
-from manyheads.config import HUMAN, ModelConfig
+from manyheads.config import COMMAND, HUMAN, ModelConfig
 from manyheads.core import (
     NOTHING,
     Charge,
@@ -39,6 +39,7 @@ from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import HEARD, SoundTransport, plain
+from manyheads.models.command import CommandModel
 from manyheads.models.governor import CLOCK, Clock, Governor, TooLongError, ToolsRefusedError
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import (
@@ -201,6 +202,8 @@ class ServedModel(ABC, Generic[C]):
             self.client = self.borrow(ready)
         elif config.provider == HUMAN:  # runs ask a person themselves
             raise nobody_there(f"models.{alias} is a person")
+        elif config.provider == COMMAND:
+            self.local = CommandModel(config, alias)
         elif config.provider in ("offline", "replay"):
             offline = config.provider == "offline"
             self.local = OfflineModel(config) if offline else ReplayModel.from_run(config.name)

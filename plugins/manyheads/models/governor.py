@@ -29,7 +29,7 @@ from manyheads.base.http import (
     is_unreachable,
     status_of,
 )
-from manyheads.config import ModelConfig
+from manyheads.config import COMMAND, ModelConfig
 from manyheads.models.abilities import Form, limit_of, other_limit, remember
 from manyheads.models.requests import key_variable
 
@@ -94,7 +94,7 @@ def matter_of(error: BaseException) -> Matter | None:
 
 def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> ModelError:
     """The user's error: which model, what happened, number of tries, next step."""
-    where = config.base_url or f"the {config.provider} service"
+    where = config.base_url or ("this machine" if config.provider == COMMAND else f"the {config.provider} service")
     model = f"models.{alias} ({config.provider}/{config.name} at {where})"
     status = status_of(error)
     if status in (401, 403) and not isinstance(error, SpentError):
@@ -142,6 +142,9 @@ def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
 
 def _step(error: Exception, status: int | None, alias: str, config: ModelConfig) -> str:
     """The next step, in the imperative."""
+    if config.provider == COMMAND:
+        slow = isinstance(error, TimeoutError)
+        return f"raise models.{alias}.timeout" if slow else f"try it on a terminal: echo Hello | {config.name}"
     if isinstance(error, GarbledError):
         if "it says:" in str(error):
             return "wait for the server, or fix what it reports"

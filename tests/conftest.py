@@ -81,9 +81,9 @@ def heard_interrupts() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache for all tests, not the user's; `MANYHEADS_CACHE` keeps one between sessions."""
-    patch = pytest.MonkeyPatch()
+    patch, base = pytest.MonkeyPatch(), tmp_path_factory.getbasetemp()
+    patch.setenv("XDG_CONFIG_HOME", str(base / "settings"))
     if not os.environ.get("MANYHEADS_CACHE"):
-        base = tmp_path_factory.getbasetemp()
         shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
         patch.setenv("MANYHEADS_CACHE", str(shared / "manyheads-cache"))
     yield

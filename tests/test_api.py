@@ -21,7 +21,7 @@ PUBLIC = {
     "Person", "Question", "ReplyModel", "Run",
     "RunConfig", "RunResult", "Section", "Service", "Slot", "Stage", "System", "UserError",
     "Waiting", "ask", "ask_sync", "load", "load_config", "load_embedder",
-    "parse_reply", "reply_form", "reply_type", "role_agent", "run", "subject_of",
+    "parse_reply", "reply_form", "reply_type", "role_agent", "run", "run_sync", "subject_of",
 }  # fmt: skip
 NAMES: dict[str, Any] = {name: getattr(manyheads, name) for name in manyheads.__all__}
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):\n(.+\n?)+", re.MULTILINE)

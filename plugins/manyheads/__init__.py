@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manyheads.engine.replying import parse as parse_reply
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync
-    from manyheads.hosts.runs import run
+    from manyheads.hosts.runs import run, run_sync
     from manyheads.literature.library import Library
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
@@ -64,6 +64,7 @@ __all__ = [
     "reply_type",
     "role_agent",
     "run",
+    "run_sync",
     "subject_of",
 ]
 
@@ -102,6 +103,7 @@ _HOMES = {
     "reply_type": "asking.replies",
     "role_agent": "hosts",
     "run": "hosts.runs",
+    "run_sync": "hosts.runs",
     "subject_of": "core.texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""

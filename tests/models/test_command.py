@@ -85,7 +85,7 @@ def test_a_cancelled_turn_kills_it_and_what_it_started(tmp_path: Path) -> None:
 
     async def cancelled() -> None:
         turn = asyncio.ensure_future(model_of(tmp_path, code).complete("", [Message("What?")]))
-        while not (pids.is_file() and pids.read_text().endswith(" ")):
+        while not (pids.is_file() and pids.read_text().endswith(" ")):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, inspect, measure, project, review, run
+from manyheads.cli import arena, corpus, evaluate, inspect, keys, measure, project, review, run
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -100,6 +100,11 @@ manyheads measure idea.md --against services -s literature.before=2015""",
     "prompts export": """
 manyheads prompts export mine
 manyheads run virsci --path mine""",
+    "keys set": """
+manyheads keys set openai
+manyheads keys set semantic-scholar < key.txt""",
+    "keys list": "manyheads keys list",
+    "keys remove": "manyheads keys remove openai",
     "corpus build": """
 manyheads corpus build papers.csv --columns title=Name,year=Date --bound 2018
 manyheads corpus build "s2:graph retrieval" --start 2010 --bound 2016""",
@@ -158,6 +163,7 @@ app.command("check", cls=SystemCommand)(inspect.check)
 app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
+app.add_typer(keys.app, name="keys")
 app.add_typer(corpus.app, name="corpus")
 ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
 ranking.command("judge")(review.judge)

@@ -91,7 +91,14 @@ def models(ctx: Any) -> Iterable[str]:
     from manyheads.base.resources import data_file, parse_yaml
 
     listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
-    return ("offline", "openai/", "anthropic/", "ollama/", "command/", *(name for name in listed if "*" not in name))
+    return (
+        "offline",
+        "openai/",
+        "anthropic/",
+        "ollama/",
+        "command/",
+        *(name for name in listed if "*" not in name),
+    )
 
 
 def system_options(names: Sequence[str]) -> list[str]:

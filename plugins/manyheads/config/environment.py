@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from manyheads.base.errors import CacheError, ConfigError, NotAllowedError, did_you_mean, install_command
 from manyheads.base.files import cache_folder, read_text
+from manyheads.config.keys import value_of
 
 VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
 """An environment variable in an address."""
@@ -48,6 +49,28 @@ _FILE = "allowed.txt"
 _typed = set[str]()
 
 
+def variable_of(name: str) -> str:
+    """The variable with the key of a service, by the service's name or the variable's own.
+
+    Raises:
+        ConfigError: neither is known.
+
+    Example:
+        >>> variable_of("openai")
+        'OPENAI_API_KEY'
+    """
+    upper = name.strip().upper().replace("-", "_")
+    for variable in (upper, f"{upper}_API_KEY", f"{upper}_MAILTO"):
+        if variable in HOMES or _OURS.fullmatch(variable):
+            return variable
+    names = [re.sub("_(API_KEY|MAILTO|AUTH_TOKEN|CUSTOM_HEADERS)$", "", each).lower() for each in HOMES]
+    raise ConfigError(
+        f"no service {name!r} takes a key",
+        tried=f"services: {', '.join(dict.fromkeys(names))}; variables that begin with MANYHEADS_",
+        hint=did_you_mean(name, names, "name one of these"),
+    )
+
+
 def with_environment(address: str) -> str:
     """An address with `${NAME}` expanded; raises `ConfigError` if a variable is not set, or may not go to the host."""
     for name in VARIABLE.findall(address):
@@ -67,7 +90,7 @@ def secret(variable: str, address: str, where: str) -> str | None:
         where: its place in the config, for messages.
     """
     need_allowed(variable, address, where)
-    value = os.environ.get(variable, "").strip()
+    value = value_of(variable)
     if not (value.isascii() and value.isprintable()):
         raise ConfigError(
             f"{where}: the key in {variable} contains invalid characters",
@@ -78,7 +101,7 @@ def secret(variable: str, address: str, where: str) -> str | None:
 
 def need_allowed(variable: str, address: str, where: str) -> None:
     """Raises `NotAllowedError` if a variable is set and may not go to an address; see `secret`."""
-    value, host = os.environ.get(variable, "").strip(), host_of(address)
+    value, host = value_of(variable), host_of(address)
     if value in ("", NO_KEY):
         return
     known = variable in HOMES or _OURS.fullmatch(variable)

@@ -13,6 +13,7 @@ from manyheads.base.files import read_text
 from manyheads.base.papers import Paper
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
+from manyheads.core.notebook import result_html
 
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"
@@ -411,6 +412,9 @@ class RunResult(Part, Generic[R]):
     people: list[PersonWord] = Field(default=[], exclude_if=lambda value: not value)
     """What people contributed; omitted if nobody did."""
     result: R
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
     @property
     def offline(self) -> bool:

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -32,6 +32,7 @@ from manyheads.models.offline import LABEL, OFFLINE
 from manyheads.models.prices import with_prices
 
 log = logging.getLogger("manyheads")
+T = TypeVar("T")
 MEDIA = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 
@@ -151,7 +152,12 @@ def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
         review = ask_sync("reviewer", "review", area="robotics", indicator="novelty", idea="…")
         print(review.weaknesses[0])
     """
-    call = asyncio.run_coroutine_threadsafe(ask(who, task, **settings), _loop())
+    return in_thread(ask(who, task, **settings))
+
+
+def in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives, from the loop that all such calls share; Ctrl-C cancels it."""
+    call = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return call.result()
     except BaseException:
@@ -162,7 +168,7 @@ def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="manyheads.ask_sync", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="manyheads.sync", daemon=True).start()
     return loop
 
 

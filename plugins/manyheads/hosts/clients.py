@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, ModelError, UserError, scrubbed
 from manyheads.base.files import Pool
 from manyheads.config import COMMAND, HUMAN, ModelConfig
+from manyheads.config.keys import value_of
 from manyheads.core import (
     NOTHING,
     Charge,
@@ -194,7 +194,7 @@ class ServedModel(ABC, Generic[C]):
         self._governor = Governor(alias, config)
         self._refused: ToolsRefusedError | None = None
         self._pool: Pool[Any] | None = None
-        key = os.environ.get(key_variable(config) or "")
+        key = value_of(key_variable(config) or "")
         self._key = (type(self), config.model_dump_json(), server_address(config), key, loop)
         if isinstance(ours := getattr(ready, "served", None), ServedModel):
             self.client, self.local, self.ours = ours.client, ours.local, ours.ours

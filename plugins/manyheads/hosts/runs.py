@@ -13,11 +13,13 @@ from manyheads.base.folders import CONFIG, JOURNAL
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
-from manyheads.core.events import AnyEvent, Judged, Person, Result
+from manyheads.core.events import AnyEvent, Judged, Person, Result, words
+from manyheads.core.notebook import line_below
 from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
 from manyheads.hosts import host_factory
+from manyheads.hosts.asking import in_thread
 from manyheads.hosts.clients import ClientHost, ServedModel, model_of
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
@@ -43,7 +45,7 @@ async def run(
         config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
         sets: settings that override it, each `a.b=c` as on the command line.
         out: parent of the run's folder.
-        listener: receives each event as it happens.
+        listener: receives each event as it happens; without one, a notebook shows the last event below the cell.
         person: plays the roles of models with the provider `human`, and steers after the stages of `steer`.
 
     Returns:
@@ -52,7 +54,7 @@ async def run(
     Raises:
         UserError: a mistake that the user can correct; finished turns stay in the folder.
     """
-    folder = Path(config) if not isinstance(config, RunConfig) else None
+    folder, listener = Path(config) if not isinstance(config, RunConfig) else None, listener or _progress()
     if folder and (folder / "config.yaml").is_file():
         session = Session(reopen(folder, sets), folder, person=person)
     else:
@@ -63,6 +65,28 @@ async def run(
             if listener:
                 listener(event)
     return results.load(session.folder)
+
+
+def _progress() -> Callable[[AnyEvent], None] | None:
+    """A listener that shows a run's last event in a notebook."""
+    if (show := line_below()) is None:
+        return None
+
+    def listener(event: AnyEvent) -> None:
+        if said := words(event):
+            show(" ".join(filter(None, said)))
+
+    return listener
+
+
+def run_sync(config: RunConfig | str | Path, *sets: str, **settings: Any) -> RunResult[Any]:
+    """`run` without `await`, for scripts and notebooks; it takes the same arguments.
+
+    Example:
+        result = run_sync("virsci", "topic=Robots that feel", "team.size=3")
+        print(result.result.idea.title)
+    """
+    return in_thread(run(config, *sets, **settings))
 
 
 PLACES = {

@@ -36,7 +36,9 @@ def command_of(config: ModelConfig, alias: str = "default") -> list[str]:
             f"{where}: {config.name!r} is not a command line: {error}", hint="close each quote"
         ) from error
     if not words:
-        raise ConfigError(f"{where}: the command line is empty", hint='name a program: command/"my-model --answer"')
+        raise ConfigError(
+            f"{where}: the command line is empty", hint='name a program: command/"my-model --answer"'
+        )
     need_allowed_program(config.name, where)
     if (program := shutil.which(words[0])) is None:
         raise ConfigError(
@@ -83,9 +85,13 @@ class CommandModel:
             answer, why = _head(said), _tail(errors)
         if code:
             end = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise GarbledError(f"the program {end}; it says: {in_short(ValueError(why or answer or 'nothing'))}")
+            raise GarbledError(
+                f"the program {end}; it says: {in_short(ValueError(why or answer or 'nothing'))}"
+            )
         if not answer.strip():
-            raise GarbledError(f"the program wrote no answer; it says: {in_short(ValueError(why or 'nothing'))}")
+            raise GarbledError(
+                f"the program wrote no answer; it says: {in_short(ValueError(why or 'nothing'))}"
+            )
         return Raw(answer.strip(), self.config.name, usage_of(self.config, None, None, prompt, answer))
 
     async def _end(self, asked: IO[bytes], said: IO[bytes], errors: IO[bytes], folder: str) -> int:

@@ -94,7 +94,9 @@ def matter_of(error: BaseException) -> Matter | None:
 
 def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> ModelError:
     """The user's error: which model, what happened, number of tries, next step."""
-    where = config.base_url or ("this machine" if config.provider == COMMAND else f"the {config.provider} service")
+    where = config.base_url or (
+        "this machine" if config.provider == COMMAND else f"the {config.provider} service"
+    )
     model = f"models.{alias} ({config.provider}/{config.name} at {where})"
     status = status_of(error)
     if status in (401, 403) and not isinstance(error, SpentError):
@@ -144,7 +146,9 @@ def _step(error: Exception, status: int | None, alias: str, config: ModelConfig)
     """The next step, in the imperative."""
     if config.provider == COMMAND:
         slow = isinstance(error, TimeoutError)
-        return f"raise models.{alias}.timeout" if slow else f"try it on a terminal: echo Hello | {config.name}"
+        return (
+            f"raise models.{alias}.timeout" if slow else f"try it on a terminal: echo Hello | {config.name}"
+        )
     if isinstance(error, GarbledError):
         if "it says:" in str(error):
             return "wait for the server, or fix what it reports"

@@ -176,8 +176,8 @@ def key_of(config: ModelConfig, alias: str = "default") -> str:
         return NO_KEY
     raise ConfigError(
         f"models.{alias}: no key for {config.provider}/{config.name}",
-        tried=f"the environment variable {variable}",
-        hint=f"export {variable}=…, or name a server of your own in models.{alias}.base_url",
+        tried=f"the environment variable {variable}, and your stored keys",
+        hint=f"manyheads keys set {variable}, export {variable}=…, or name a server of your own in models.{alias}.base_url",
     )
 
 

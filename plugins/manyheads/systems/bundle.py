@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from manyheads.base.errors import ConfigError, SubjectError, UserError, scrubbed
 from manyheads.base.files import inside, read_text, writable
 from manyheads.base.folders import CONFIG, REPORT
+from manyheads.config.keys import stored_keys
 from manyheads.report.index import INDEX, RunEntry, entries, index_page, is_ours
 from manyheads.report.top import place, without_places
 from manyheads.systems.exports import SHARED, masked_export
@@ -131,7 +132,7 @@ def _without_private(text: str, folder: Path, *, as_html: bool = True) -> str:
     """A text without the user's paths, keys and credentials; of a path, the name is left."""
     keys = [
         value
-        for key, value in os.environ.items()
+        for key, value in {**stored_keys(), **os.environ}.items()
         if key.endswith(("KEY", "TOKEN", "SECRET")) and len(value) > 7
     ]
     whole = f"{folder.resolve().parent}/"

@@ -96,6 +96,7 @@ def environment(home: Path, server: str, cache: Path) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if not name.startswith(("MANYHEADS", "PYTHON"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "settings"),
         "COLUMNS": "100",
         "BROWSER": "true",
         "MANYHEADS_CACHE": str(cache),

@@ -44,8 +44,8 @@ def test_commands_parse_and_blocks_are_files(
         for line in block.lines if block.language == "bash" else ():
             words = shlex.split(line.replace("$", ""), comments=True)
             match words:
-                case ["manyheads", "init", folder]:
-                    manyheads_command("init", folder, cwd=Path())
+                case ["manyheads", "init", *_, folder]:
+                    manyheads_command(*words[1:], cwd=Path())
                 case ["cd", folder]:
                     monkeypatch.chdir(folder)
                 case ["manyheads", *arguments]:

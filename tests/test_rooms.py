@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PLUGINS = ROOT / "plugins"
-DOORS = ("replies", "testing")
+DOORS = ("replies", "ext", "testing")
 """What other packages import; no room does."""
 ROOMS = (
     *re.findall(r"^\| `(\w+)` \|", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE),

@@ -16,7 +16,7 @@ OLD = re.compile(r"\banew\b|\bmend(?:s|ed|ing)?\b|\btold of\b|\bgo on with\b", r
 """Fewer in prompts and role cards: recorded runs hold their text."""
 READ = (
     "arena", "asking", "base", "cli", "config", "core", "corpus", "datasets", "documents", "engine", "hosts", "judges",
-    "literature", "measures", "models", "report", "suites", "systems", "team", "testing.py",
+    "literature", "measures", "models", "report", "suites", "systems", "team", "testing", "ext.py",
 )  # fmt: skip
 """The rooms of the package that are held to it."""
 

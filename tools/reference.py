@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import manyheads
+from manyheads import ext
 from manyheads.asking import replies
 from manyheads.asking.roles import RoleCard
 from manyheads.base import errors
@@ -235,6 +236,10 @@ def python() -> str:
         "\n## manyheads\n",
     ]
     text += [_name(name, getattr(manyheads, name)) for name in manyheads.__all__]
+    text.append(f"## manyheads.ext\n\n{_prose(inspect.cleandoc(ext.__doc__ or ''))}")
+    known = ", ".join(f"`{name}`" for name in ext.__all__ if name in manyheads.__all__)
+    text.append(f"Also here, as above: {known}.\n")
+    text += [_name(name, getattr(ext, name)) for name in ext.__all__ if name not in manyheads.__all__]
     text.append("## What the hosts share\n")
     text += [f"### {each.__name__}\n\n{_own_doc(each)}\n" for each in (RoleSpec, SystemTeam)]
     text.append(_name("service_tool", service_tool))
@@ -266,17 +271,36 @@ def _name(name: str, value: Any) -> str:
         if value is RunConfig:
             return f"{text}{_own_doc(value)} See [Config](config.md).\n"
         fields = _fields(value) if value.model_fields else ""
-        return f"{text}{_own_doc(value)}\n\n{LINK.sub(NAME, fields)}{_methods(value)}"
+        return f"{text}{_own_doc(value)}\n\n{LINK.sub(NAME, fields)}\n{_methods(value)}"
     if isinstance(value, type):
         lines = [_prose(inspect.cleandoc(value.__dict__.get("__doc__") or ""))]
         ours = (vars(each) for each in value.__mro__ if each.__module__.startswith("manyheads"))
         start = next((each["__init__"] for each in ours if "__init__" in each), None)
-        if start and not is_dataclass(value):
+        if is_dataclass(value):
+            lines.insert(1, _dataclass_fields(value))
+        elif start:
             lines.insert(0, _signature(start, name))
         return "\n".join([text, *lines, "", _methods(value)])
     if isinstance(value, FunctionType):
         return f"{text}{_signature(value)}\n{_prose(inspect.cleandoc(value.__doc__ or ''))}\n"
     return f"{text}A type: `{_plain_type(value)}`.\n"
+
+
+def _dataclass_fields(kind: type) -> str:
+    """A dataclass's fields as its source has them, those of its bases first: name, type, default, and the text below."""
+    fields = dict[str, tuple[str, str, str]]()
+    for each in reversed(kind.__mro__):
+        if not (each.__module__.startswith("manyheads") and is_dataclass(each)):
+            continue
+        body = cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]).body
+        for node, after in zip(body, [*body[1:], None], strict=True):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                below = after.value if isinstance(after, ast.Expr) else None
+                told = inspect.cleandoc(str(below.value)) if isinstance(below, ast.Constant) else ""
+                default = f"`{ast.unparse(node.value)}`" if node.value else "required"
+                fields[node.target.id] = f"`{ast.unparse(node.annotation)}`", default, told
+    shown = [(f"`{name}`", *rest) for name, rest in fields.items() if not name.startswith("_")]
+    return _table(("field", "type", "default", "meaning"), shown)
 
 
 def _plain_type(value: Any) -> str:

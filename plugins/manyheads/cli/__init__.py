@@ -75,7 +75,9 @@ EXAMPLES = {
 manyheads run virsci -m openai/gpt-4o-mini --estimate
 manyheads run virsci --topic "tactile grasping" -s team.size=4 --open
 manyheads run rebuttal --background papers.bib --host agentscope""",
-    "init": "manyheads init my-project",
+    "init": """
+manyheads init my-project
+manyheads init --system idea-duel""",
     "list": "manyheads list runs",
     "show": "manyheads show my-run --format bib -o references.bib",
     "serve": "manyheads serve runs --port 9000 --no-open",
@@ -102,7 +104,7 @@ manyheads prompts export mine
 manyheads run virsci --path mine""",
     "keys set": """
 manyheads keys set openai
-manyheads keys set semantic-scholar < key.txt""",
+manyheads keys set semantic-scholar""",
     "keys list": "manyheads keys list",
     "keys remove": "manyheads keys remove openai",
     "corpus build": """

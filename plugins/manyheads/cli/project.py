@@ -18,6 +18,7 @@ from pydantic import Field
 from manyheads.base.errors import ConfigError, CorpusError, NotAllowedError
 from manyheads.base.files import make_folder, writable
 from manyheads.cli.options import Options, Paths
+from manyheads.cli.package import write_package
 from manyheads.cli.printing import say
 
 if TYPE_CHECKING:
@@ -36,13 +37,23 @@ EDITED = ("scientist", "leader")
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The project; created if missing.")
-    ] = Path(),
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="The project; created if missing. [default: this folder]"),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Make a package with a system of your own instead, in a new folder."
+        ),
+    ] = None,
 ) -> None:
     """Make a project folder: a config, papers, prompts to edit, a notebook and an example of .env.
 
-    Existing files are kept.
+    Existing files are kept. With --system, make a Python package with a small system that works, and its tests.
     """
+    if system is not None:
+        return write_package(folder or Path(system), system)
+    folder = folder or Path()
     from manyheads.base.resources import Resources
 
     resources, files = Resources(), dict[str, Path]()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from manyheads.documents import Division, Document, Draft, Limits
+from manyheads.ext import Division, Document, Draft, Limits
 
 
 class Minutes:

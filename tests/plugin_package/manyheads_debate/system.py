@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from manyheads import (
+from manyheads.ext import (
     FileOrText,
     Inputs,
     Judge,

@@ -26,6 +26,7 @@ from manyheads.core import (
     Turn,
     recall_nothing,
 )
+from manyheads.testing.contract import clause_name, need_none, what_broke
 
 __all__ = ["CLAUSES", "broken_clauses", "host_conformance"]
 
@@ -360,7 +361,7 @@ _ALL: Sequence[Callable[[HostBench], Awaitable[None]]] = (
     _cut_off, _refusal, _retries, _tools, _tool_that_fails, _error_of_a_user_in_a_tool, _recall,
     _recall_that_fails, _cancellation, _offline, _name, _closing,
 )  # fmt: skip
-CLAUSES = {clause.__name__[1:].replace("_", " "): clause for clause in _ALL}
+CLAUSES = {clause_name(clause): clause for clause in _ALL}
 """The clauses of a host's contract, see `manyheads.core.Host`."""
 
 
@@ -380,8 +381,7 @@ async def broken_clauses(make_host: HostFactory, clauses: Sequence[str] = ()) ->
                 for host in bench.made:
                     await host.close()
             except Exception as error:  # noqa: BLE001 - any error is a result of the test
-                what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-                broken[name] = what
+                broken[name] = what_broke(error)
     return broken
 
 
@@ -394,7 +394,4 @@ def host_conformance(make_host: HostFactory, clauses: Sequence[str] = ()) -> Non
     Raises:
         AssertionError: it breaks clauses; the message names each.
     """
-    if broken := asyncio.run(broken_clauses(make_host, clauses)):
-        raise AssertionError(
-            "\n".join(["the host breaks its contract:", *(f"- {n}: {w}" for n, w in broken.items())])
-        )
+    need_none("the host", asyncio.run(broken_clauses(make_host, clauses)))

@@ -149,7 +149,7 @@ def system_conformance(system: System[Any, Any, Any], *sets: str) -> None:
 
     Example:
         def test_conformance():
-            system_conformance(DEBATE, "claim=Sleep consolidates memory.", "rounds=1")
+            system_conformance(IDEA_DUEL, "question=Why do owls fly silently?", "rounds=1")
     """
     with TemporaryDirectory() as folder:
         bench = SystemBench(system, sets, Path(folder))

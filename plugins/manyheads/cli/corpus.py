@@ -182,7 +182,7 @@ def build(
     """
     from manyheads.config import CORPORA
     from manyheads.corpus.building import build_corpus
-    from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.embedding import load_available
     from manyheads.corpus.meta import PRESET_FORMATS
     from manyheads.corpus.selection import period_of
     from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
@@ -213,7 +213,7 @@ def build(
             )
         librarian = _librarian(options.interests, changes.model, config, progress, held)
         made = build_corpus(
-            reader, target, built, load_embedder(options.embedding),
+            reader, target, built, load_available(options.embedding),
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
             interests=librarian, progress=progress,
         )  # fmt: skip

@@ -1,7 +1,6 @@
 """Corpora by name: the shipped sample, built on first use, and built folders; each opened once per process."""
 
 import hashlib
-import logging
 import re
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
@@ -29,7 +28,7 @@ from manyheads.config import CORPORA
 from manyheads.corpus.building import Progress, build_corpus
 from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import PAPERS, Ecosystem
-from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
+from manyheads.corpus.embedding import load_available, load_embedder
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
 from manyheads.corpus.meta import AUTHORS, BYLINES, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file
@@ -37,7 +36,6 @@ from manyheads.corpus.qdrant import EdgeStore, loading
 from manyheads.corpus.records import JsonLines, Rejects, lines
 from manyheads.corpus.vectors import Embedder
 
-log = logging.getLogger("manyheads")
 
 SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
 """Shipped corpora, as `configs/corpora/<name>.jsonl`, and how to build them."""
@@ -113,9 +111,7 @@ def resolve_corpus(
 def _shipped_corpus(name: str, cache_dir: Path, embedding: str | Embedder, progress: Progress | None) -> Path:
     """The folder of a shipped corpus, built by one process while others wait."""
     if isinstance(embedding, str):
-        if (choice := available(embedding)) != embedding:
-            log.warning("warning: %s", NO_MODEL)
-        embedding = load_embedder(choice)
+        embedding = load_available(embedding)
     source = data_file(f"configs/corpora/{name}.jsonl")
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     model = re.sub(r"[^A-Za-z0-9.]+", "-", embedding.name)

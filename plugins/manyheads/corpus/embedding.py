@@ -7,6 +7,7 @@ vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of uni
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import threading
 import zlib
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
 
     Loaded: TypeAlias = tuple[InferenceSession, Tokenizer]
+
+
+log = logging.getLogger("manyheads")
 
 
 def load_embedder(choice: str = "auto") -> Embedder:
@@ -87,6 +91,13 @@ NO_MODEL = (
 def available(choice: str) -> str:
     """The choice; `lexical` instead of `auto` if its model is not installed and cannot be downloaded."""
     return choice if choice != "auto" or _has_model(minilm.PACKAGE, cache_folder()) else LEXICAL
+
+
+def load_available(choice: str) -> Embedder:
+    """The embedder of a choice; of `auto` without its model the lexical one, with a warning. Raises as `load_embedder`."""
+    if (other := available(choice)) != choice:
+        log.warning("warning: %s", NO_MODEL)
+    return load_embedder(other)
 
 
 @cache

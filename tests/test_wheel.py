@@ -91,7 +91,7 @@ def test_the_installed_package_finds_its_data(installed: Path, tmp_path: Path) -
     [
         (["--help"], "resume"),
         (["roles"], "scientist"),
-        (["prompts", "export", "mine"], ""),
+        (["prompts", "export", "mine", "scientist"], "--path mine"),
         (["init", "mine"], "manyheads run my.yaml"),
     ],
 )

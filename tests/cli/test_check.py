@@ -1,4 +1,4 @@
-"""`manyheads check`, `roles`, `prompts export` and `export`: what a user asks before a run."""
+"""`manyheads check`, `roles` and `export`: what a user asks before a run."""
 
 import json
 import re
@@ -87,20 +87,6 @@ def test_the_file_that_wins_is_listed_for_each_prompt(tmp_path: Path) -> None:
     files = [Path(row[1]) for row in rows if len(row) == 2]
     assert len(files) == sum(1 + len(card.tasks) for card in cards)
     assert all(file.is_file() for file in files)
-
-
-def test_prompts_are_copied_once(tmp_path: Path) -> None:
-    first = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
-    prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
-    assert prompt.is_file()
-    assert (tmp_path / "mine" / "roles" / "scientist.yaml").is_file()
-    prompt.write_text("Mine: {{ topic }}")
-    again = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
-    assert (first.code, again.code) == (0, 0)
-    assert again.out.startswith("0 files copied to mine")
-    assert prompt.read_text() == "Mine: {{ topic }}"
-    (tmp_path / "file").write_text("")
-    assert "file/roles" in manyheads_command("prompts", "export", "file", cwd=tmp_path).message
 
 
 def test_a_component_that_autogen_loads(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
-    assert manyheads_command("prompts", "export", "mine", cwd=home).code == 0
+    assert manyheads_command("prompts", "export", "mine", "scientist", cwd=home).code == 0
     prompt = home / "mine" / "prompts" / "scientist" / "revise.md.j2"
     same = manyheads_command("resume", "run", "--path", "mine", cwd=home)
     assert same.code == 0, "copies that say the same change nothing"

@@ -92,7 +92,7 @@ def test_no_folder_is_made_for_a_run_that_could_not_ask(
 @pytest.fixture
 def served(tmp_path: Path, llm: LLM) -> Done:
     """A run on a model server with a key, two turns a stage but one of ideas, and a prompt of the user's."""
-    exported = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
+    exported = manyheads_command("prompts", "export", "mine", "scientist/idea", cwd=tmp_path)
     assert exported.code == 0
     assert "--path mine" in exported.out
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"

@@ -319,7 +319,9 @@ def test_a_corpus_is_built_without_a_model_as_a_run_goes_on_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(embedding, "_has_model", lambda *where: False)
-    (tmp_path / "papers.csv").write_text("title,abstract,year\nOwls,Owls hear mice.,2019\nMice,Mice hide.,2020\n")
+    (tmp_path / "papers.csv").write_text(
+        "title,abstract,year\nOwls,Owls hear mice.,2019\nMice,Mice hide.,2020\n"
+    )
     done = manyheads_command("corpus", "build", "papers.csv", "--bound", "2020", "-o", "mine", cwd=tmp_path)
     assert done.code == 0, done.err
     assert "embedding: lexical" in caplog.text

@@ -105,7 +105,7 @@ def read_form(name: str, resources: Resources | None = None) -> ArenaForm:
     try:
         return ArenaForm.model_validate(read_yaml(path))
     except ValidationError as error:
-        hint = "see configs/arena/review.yaml for an example: manyheads prompts export FOLDER"
+        hint = "see configs/arena/review.yaml for an example"
         raise ArenaError(f"{path}: {describe(error)}", hint=hint) from error
 
 

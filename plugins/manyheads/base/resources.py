@@ -30,7 +30,7 @@ PACKS = "manyheads.packs"
 LARGEST = 4_000_000
 """Maximum characters of a YAML file, which may contain whole papers."""
 DEEPEST, MOST_NODES = 50, 200_000
-EXPORT = "create one with copies of the shipped files: manyheads prompts export FOLDER"
+EXPORT = "create one with copies of the shipped files: manyheads prompts export FOLDER WHAT"
 
 
 @cache
@@ -268,20 +268,6 @@ class Resources:
 
 State = tuple[tuple[str, str, int, int, int], ...]
 """Files by name, with their modification state."""
-
-
-def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
-    """Copy the winning files of some kinds into a user's folder; existing files stay. Raises OSError."""
-    written: list[Path] = []
-    for kind in kinds:
-        for name, source in resources.names(kind).items():
-            target = folder / kind / name
-            if target.exists():
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
-            written.append(target)
-    return written
 
 
 def summary(file: Path) -> str:

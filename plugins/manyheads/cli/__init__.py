@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, inspect, keys, measure, project, review, run
+from manyheads.cli import arena, corpus, evaluate, inspect, keys, measure, project, prompts, review, run
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -100,8 +100,9 @@ manyheads measure idea.md --against services -s literature.before=2015""",
     "roles": "manyheads roles reviewer",
     "export": "manyheads export virsci -o virsci.json",
     "prompts export": """
-manyheads prompts export mine
+manyheads prompts export mine scientist/idea
 manyheads run virsci --path mine""",
+    "prompts diff": "manyheads prompts diff mine",
     "keys set": """
 manyheads keys set openai
 manyheads keys set semantic-scholar""",
@@ -164,7 +165,7 @@ app.command("plant")(evaluate.plant)
 app.command("check", cls=SystemCommand)(inspect.check)
 app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
-app.add_typer(inspect.app, name="prompts")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(keys.app, name="keys")
 app.add_typer(corpus.app, name="corpus")
 ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)

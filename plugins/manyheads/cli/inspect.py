@@ -1,4 +1,4 @@
-"""What there is: `manyheads check`, `roles`, `prompts export`, `export`, `search`, and a run's result: `show`, `open`."""
+"""What there is: `manyheads check`, `roles`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
 from contextlib import ExitStack
@@ -129,24 +129,6 @@ def _say_wrapped(text: str, margin: str) -> None:
 
     width = max(40, min(get_terminal_size().columns, 100))
     say(fill(plain(text), width, initial_indent=margin, subsequent_indent=" " * len(margin)))
-
-
-# `manyheads prompts export`.
-
-
-app = typer.Typer(help="Copy prompts and roles, to edit them.", no_args_is_help=True)
-
-
-@app.command("export")
-def export_prompts(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Your copies; existing files are kept.")],
-    path: Paths = None,
-) -> None:
-    """Copy roles and prompts into a folder, to edit them and use them with --path."""
-    from manyheads.base.resources import Resources, copy_out
-
-    written = copy_out(Resources.of(path or ()), folder, ("roles", "prompts"))
-    say(f"{len(written)} files copied to {folder}; use them with: manyheads run virsci --path {folder}")
 
 
 # `manyheads export`.

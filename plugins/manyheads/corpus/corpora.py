@@ -36,7 +36,6 @@ from manyheads.corpus.qdrant import EdgeStore, loading
 from manyheads.corpus.records import JsonLines, Rejects, lines
 from manyheads.corpus.vectors import Embedder
 
-
 SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
 """Shipped corpora, as `configs/corpora/<name>.jsonl`, and how to build them."""
 

@@ -487,7 +487,7 @@ def _read(path: Path) -> Format:
     try:
         return Format.model_validate(read_yaml(path))
     except ValidationError as error:
-        hint = "see configs/formats/oag.yaml for an example: manyheads prompts export FOLDER"
+        hint = "see configs/formats/oag.yaml for an example"
         raise CorpusError(f"{path}: {describe(error)}", hint=hint) from error
 
 

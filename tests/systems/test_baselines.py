@@ -12,8 +12,8 @@ from manyheads.base.errors import ConfigError
 from manyheads.core.events import Retrieved, Said, Searched, Stage
 from manyheads.systems import systems
 from manyheads.systems.loading import validate
+from support.direct import Played, config_for, play
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 TOPIC = "How retrieval fails on long documents"

@@ -10,9 +10,9 @@ from manyheads.arena.items import read_form
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.core.events import Stage
 from manyheads.engine.readiness import findings
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import unfinished
 

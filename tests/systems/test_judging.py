@@ -12,9 +12,9 @@ from manyheads.base.errors import ConfigError, ModelError
 from manyheads.judges.comparison import first, won
 from manyheads.judges.shared import Order
 from manyheads.systems import systems
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 IDEAS = ("We plan with owls, who hear in the dark.", "We plan with bats, who map by voice.")

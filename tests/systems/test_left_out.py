@@ -8,10 +8,10 @@ import pytest
 
 from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.hosts import SLOWLY
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 Play = Callable[..., Any]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from manyheads.base.resources import shipped
 from manyheads.core.events import Searched
+from support.direct import config_for, play
 from support.llm import LLM
-from support.play import config_for, play
 
 QUERY = {"query": "graph neural networks molecules", "limit": 2}
 

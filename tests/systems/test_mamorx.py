@@ -13,6 +13,7 @@ from manyheads.base.errors import BudgetError, ModelError
 from manyheads.base.http import Pace
 from manyheads.core.events import Stage
 from manyheads.literature import fulltext
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.files import FileServer
 from support.hosts import EACH, SLOWLY
@@ -20,7 +21,6 @@ from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, committee, tei
 from support.pdfs import TITLE as HEAD
 from support.pdfs import body, heading, typeset
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 

@@ -11,11 +11,11 @@ import pytest
 from manyheads.base.folders import TRACEBACK
 from manyheads.core.events import Warned
 from manyheads.documents import Reference
+from support.direct import Played, config_for, play
 from support.hosts import EACH
 from support.llm import LLM
 from support.manuscripts import committee, tei
 from support.papers_read import entry, paper, review
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, record
 

@@ -16,12 +16,12 @@ from manyheads.documents import Document, Figure, Section, read_document
 from manyheads.systems.mamorx.paper import Manuscript
 from manyheads.systems.mamorx.replies import Colours
 from manyheads.systems.mamorx.system import MAMORX
+from support.direct import play
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
 from support.hosts import EACH
 from support.llm import LLM
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
-from support.play import play
 from support.requests import Request
 from support.sight import SEEING
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from manyheads.systems.loading import load
+from support.direct import Played, config_for, play
 from support.hosts import HOSTS
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, committee, tei
-from support.play import Played, config_for, play
 from support.requests import Request
 
 Play = Callable[..., Any]

@@ -15,11 +15,11 @@ from manyheads.documents import Reference
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import NoveltyAssessment
 from support.corpora import built
+from support.direct import Played
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper as scientific
 from support.papers_read import ABSTRACT, TITLE, Read, entry, paper, review
-from support.play import Played
 from support.requests import Request
 from support.scholar import Record, Scholar, Trouble, record
 

@@ -14,11 +14,11 @@ from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import CitedWork
 from support.corpora import built
+from support.direct import Played
 from support.llm import LLM
 from support.openalex import OpenAlexServer, work
 from support.papers import paper as scientific
 from support.papers_read import TITLE, entry, paper, review
-from support.play import Played
 from support.scholar import Scholar, Trouble, record
 
 LookUp = Callable[..., Any]

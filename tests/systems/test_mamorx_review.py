@@ -19,11 +19,11 @@ from manyheads.systems.mamorx.desk import PART, parts
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.replies import WrittenReview
 from manyheads.systems.mamorx.review import ReviewForm, form_names, form_of
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, SECTIONS, committee, tei
-from support.play import Played, config_for, play
 
 Play = Callable[..., Any]
 PROMPTS = Prompts(Resources())

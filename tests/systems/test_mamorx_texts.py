@@ -12,11 +12,11 @@ from manyheads.core.events import Judged
 from manyheads.literature import fulltext
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
+from support.direct import Played
 from support.files import FileServer
 from support.llm import LLM
 from support.papers_read import Read, both, entry, paper, review
 from support.pdfs import TITLE, body, heading, typeset
-from support.play import Played
 from support.scholar import Record, Scholar, record
 
 RelatedTo = Callable[..., Any]

@@ -15,8 +15,8 @@ from manyheads.documents import Document, Section, Table, read_document
 from manyheads.judges.planted_error.judging import ReviewPoint, alleges, names, points_of
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, as_json, plant
 from manyheads.judges.planted_error.result import CASES, KEY, PlantedDocument, plant_all, read_key
+from support.direct import Played, config_for, play
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 SUITE = shipped() / "evals" / "review-planted-errors"

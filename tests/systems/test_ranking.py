@@ -13,9 +13,9 @@ import pytest
 from manyheads.base.errors import ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
+from support.direct import Played, config_for, play
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import idea, unfinished, write
 

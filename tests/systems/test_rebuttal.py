@@ -12,9 +12,9 @@ from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.core.texts import read_subject
 from manyheads.engine.readiness import findings
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import idea, write
 

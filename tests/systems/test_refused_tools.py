@@ -9,11 +9,11 @@ import pytest
 from manyheads.base.errors import BudgetError
 from manyheads.config import RunConfig
 from manyheads.models import abilities
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.hosts import HOSTS, SLOWLY
 from support.llm import LLM
 from support.manuscripts import committee, tei
-from support.play import Played, config_for, play
 from support.requests import Request
 
 VLLM = 400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'

@@ -18,9 +18,9 @@ from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems
 from manyheads.systems.results import closing_lines
 from planted import planted
+from support.direct import Played, config_for, play
 from support.llm import LLM
 from support.papers import write_corpus
-from support.play import Played, config_for, play
 
 BACKGROUND = "Robots drop glass cups, for nobody tells how hard they press."
 NEAR = ("Glass cups break as robots press hard.", "Robots that press cups hard drop them.")

@@ -19,10 +19,10 @@ from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.proposal import keep_best, merge
 from manyheads.systems.scipip.result import Candidate, ScipipConfig, ScreeningRecord
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
-from support.play import Played, config_for, play
 from support.requests import Request
 
 Play = Callable[..., Any]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from manyheads.core.events import Judged, Retrieved, Stage
+from support.direct import Played, config_for, play
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 Run = Callable[..., Any]

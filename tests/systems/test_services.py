@@ -13,8 +13,8 @@ from manyheads.base.resources import Resources
 from manyheads.core.events import Searched, Warned
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.systems.loading import load
+from support.direct import Played, config_for, play, play_now
 from support.llm import LLM
-from support.play import Played, config_for, play, play_now
 from support.scholar import Asked, Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"

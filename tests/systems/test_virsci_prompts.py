@@ -10,8 +10,8 @@ import pytest
 from manyheads.core.events import Retrieved, Said
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
+from support.direct import Played, play_now
 from support.llm import LLM
-from support.play import Played, play_now
 from support.requests import Request
 
 

@@ -14,10 +14,10 @@ from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
+from support.direct import Played, config_for, play, play_now
 from support.faults import Fault
 from support.hosts import SLOWLY
 from support.llm import LLM
-from support.play import Played, config_for, play, play_now
 from support.requests import Request
 
 Play = Callable[..., Any]

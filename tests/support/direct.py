@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
+import pytest
 from pydantic import BaseModel
 
 from manyheads.base.errors import UserError
@@ -24,10 +25,13 @@ from manyheads.engine.replying import TOOL_ROUNDS, with_passage
 from manyheads.hosts.clients import ClientHost, Ledger, ServedModel, run_tool, tool_call
 from manyheads.models.abilities import refuse_images
 from support import play as real
+from support.hosts import HOSTS
 from support.llm import LLM
 
 Sent = dict[str, Any]
 NAME = "direct"
+EVERY: list[Any] = [NAME, *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS)]
+"""For a rule that an agent framework could break: this host, and in the slow suite each of manyheads."""
 Played, play = real.Played, real.play
 
 

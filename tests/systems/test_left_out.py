@@ -8,9 +8,8 @@ import pytest
 
 from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
-from support.direct import Played, config_for, play
+from support.direct import EVERY, Played, config_for, play
 from support.faults import Fault
-from support.hosts import SLOWLY
 from support.llm import LLM
 from support.requests import Request
 
@@ -56,7 +55,7 @@ def left_out(played: Played) -> list[str]:
     return [warning for warning in played.result["warnings"] if "goes on without" in warning]
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_guest_asked_by_a_tool_who_gives_no_answer_is_left_out(llm: LLM, run: Play, host: str):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "Why?"})]
     mute(llm, GUEST)
@@ -154,7 +153,9 @@ async def test_a_turn_without_a_voice_stops_the_run(llm: LLM, run: Play, heading
     assert len([each for each in llm.requests if each.asking.startswith(f"# {heading}")]) == 3 * 2
 
 
-@pytest.mark.parametrize("heading", ["Settling the topic", "The first draft of the abstract"])
+@pytest.mark.parametrize(
+    "heading", ["Settling the topic", pytest.param("The first draft of the abstract", marks=pytest.mark.slow)]
+)
 async def test_what_a_run_stands_on_stops_it(llm: LLM, run: Play, heading: str):
     mute(llm, heading)
     with pytest.raises(ModelError, match="no valid reply"):

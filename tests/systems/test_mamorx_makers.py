@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from manyheads.systems.loading import load
-from support.direct import Played, config_for, play
-from support.hosts import HOSTS
+from support.direct import EVERY, Played, config_for, play
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, committee, tei
 from support.requests import Request
@@ -104,8 +103,7 @@ async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: 
     assert played.result["review"]["entries"][0]["value"] == "Two."
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EVERY)
 async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [("read_section", {"name": "Results"}), ("search_cited", {"words": "snow"})]
     played = await run("mamorx.maker=alone", "mamorx.tokens=1", "models.default.tools=true", f"host={host}")

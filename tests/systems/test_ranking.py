@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,7 +13,6 @@ from manyheads.base.errors import ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
 from support.direct import Played, config_for, play
-from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
 from support.results import idea, unfinished, write
@@ -219,19 +217,10 @@ BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
         ".idea` is `9`; the form asks for `<1–4",
     ),
 }
-ON = dict(zip(BAD, cycle(HOSTS), strict=False))
-"""Where the quick suite gives each; the slow one does so on the other hosts."""
 
 
-@pytest.mark.parametrize(
-    ("bad", "host"),
-    [
-        pytest.param(bad, host, marks=[] if host == ON[bad] else [pytest.mark.slow])
-        for bad in BAD
-        for host in HOSTS
-    ],
-)
-async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, bad: str, host: str) -> None:
+@pytest.mark.parametrize("bad", BAD)
+async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, bad: str) -> None:
     spoil, said = BAD[bad]
     spoilt: list[str] = []
 
@@ -242,7 +231,7 @@ async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, b
         return spoil(liked(request))
 
     llm.answers["ranking"] = once
-    played = await rank(f"host={host}")
+    played = await rank()
     assert (played.result["failed"], played.result["s"]) == (0, pytest.approx(1 / 3))
     again = [each for each in played.requests if "Answer the same question again" in each.messages[-1].text]
     assert len(again) == 1
@@ -316,6 +305,7 @@ async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play,
     assert not any("the text says nothing" in each.text for each in judged(played))
 
 
+@pytest.mark.slow
 async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     long = "Dogs find mines by smell, and nobody knows how far away a mine may lie, nor how deep it may be."
     [warning] = (await rank(target=long)).result["warnings"]
@@ -328,6 +318,7 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_ideas_without_a_field_in_common_are_not_ranked_by_their_titles(rank: Play, llm: LLM) -> None:
     for number, name in enumerate(FIELDS[1:]):
         llm.answers[name] = lambda request, dogs=number == 0: (
@@ -372,6 +363,7 @@ async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> N
     assert ([each["round"] for each in final["ideas"]], final["settled"]) == ([2, 1], 1.0)
 
 
+@pytest.mark.slow
 async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
     found = (await rank("ranking.orders=1", ideas=(f"{OWLS} They do.",))).result
     assert (found["s"], found["s_interval"]) == (1.0, None)
@@ -409,6 +401,7 @@ async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_
         assert other.result["warnings"] == []
 
 
+@pytest.mark.slow
 async def test_a_judge_is_at_home_where_the_ideas_were_improved(rank: Play, tmp_path: Path) -> None:
     ideas: list[str] = []
     for area in ("zoology", "botany", "zoology"):

@@ -140,11 +140,12 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert "+0.500" in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "why",
     [
-        pytest.param("a later year", marks=pytest.mark.slow),
-        pytest.param("it cites the paper under test", marks=pytest.mark.slow),
+        "a later year",
+        "it cites the paper under test",
         "the same title",
     ],
 )
@@ -230,6 +231,7 @@ async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> Non
     assert recall(played, "semantic+entity", 4) == 1
 
 
+@pytest.mark.slow
 async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path) -> None:
     played = await tested(alone, "method=chance", "depths=[4,100]")
     within = played.result["targets"][0]["within"]

@@ -239,6 +239,7 @@ async def test_sentences_are_no_entities(run: Play) -> None:
     assert any("1 of 2 entities" in warning for warning in played.result["warnings"])
 
 
+@pytest.mark.slow
 async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> None:
     played = await run(
         "scipip.path=A", "inputs.background=Which skin tones do optical sensors miss?", entities=[]

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
-from support.direct import Played, config_for, play, play_now
+from support.direct import EVERY, Played, config_for, play, play_now
 from support.faults import Fault
-from support.hosts import SLOWLY
 from support.llm import LLM
 from support.requests import Request
 
@@ -39,13 +38,6 @@ def run(llm: LLM, tmp_path: Path) -> Play:
         return await play(config_for(llm, *sets), tmp_path / "run", llm)
 
     return runner
-
-
-@pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    """The run in which no rule is switched."""
-    with LLM() as llm:
-        yield play_now(tmp_path_factory.mktemp("usual"), llm)
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +93,9 @@ async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
     assert warning in played.result["warnings"]
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_ideas_are_looked_up_by_title_and_idea_or_as_a_whole(run: Play, whole: bool):
-    played = await run("topic=T", *(("ideas.query=whole",) if whole else ()))
-    parts = ("title", "idea", "experiment") if whole else ("title", "idea")
+async def test_ideas_are_looked_up_as_a_whole_if_the_config_says_so(run: Play):
+    played = await run("topic=T", "ideas.query=whole")
+    parts = ("title", "idea", "experiment")
     ideas = {"\n\n".join(each[part] for part in parts) for each in played.result["ideas"]}
     first, *others = (each.query.replace("Experiment: ", "") for each in played.of(Retrieved))
     assert first == played.result["topic"]["topic"]
@@ -142,6 +133,7 @@ async def test_declining_candidates_are_passed_over(run: Play):
     assert len(played.result["team"]) == 3
 
 
+@pytest.mark.slow
 async def test_a_team_that_stays_small_says_so(run: Play):
     played = await run("turns=1", "team.max_invitations=4", accept=False)
     assert len(played.result["team"]) == 1
@@ -159,6 +151,7 @@ async def test_a_named_leader_leads(run: Play):
     assert "Scientist7" not in [event.candidate for event in played.of(Recruited)]
 
 
+@pytest.mark.slow
 async def test_who_is_alone_needs_no_majority(run: Play):
     played = await run("turns=1", "team.size=1", agree=False)
     assert not [event for event in played.of(Judged) if event.subject == "consensus"]
@@ -183,17 +176,13 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
     assert not any("What was in dispute" in request.asking for request in first)
 
 
-@pytest.mark.parametrize(
-    ("given", "agreed"),
-    [((True, False), False), pytest.param((True, True, True, False), True, marks=pytest.mark.slow)],
-)
-async def test_half_of_a_team_is_no_majority(run: Play, given: tuple[bool, ...], agreed: bool):
+async def test_half_of_a_team_is_no_majority(run: Play):
     played = await run(
-        "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", *given), stay=True
+        "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", True, False)
     )
     [outcome] = [event.outcome for event in played.of(Judged) if event.subject == "consensus"]
-    assert outcome == f"{3 if agreed else 2} of 4 agree"
-    assert bool(played.result["warnings"]) != agreed
+    assert outcome == "2 of 4 agree"
+    assert played.result["warnings"]
 
 
 async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play):
@@ -237,6 +226,7 @@ async def test_three_ideas_of_highest_confidence_go_on(run: Play):
     assert min(confidence[n] for n in kept) >= max(confidence[n] for n in confidence if n not in kept)
 
 
+@pytest.mark.slow
 async def test_novelty_can_count_double(run: Play):
     played = await run("topic=T", "ideas.novelty_weight=2")
     for idea in played.result["ideas"]:
@@ -266,12 +256,8 @@ async def test_the_majority_wins(run: Play):
     assert {vote["choice"] for vote in played.result["votes"]} == {2}
     assert played.result["idea"]["votes"] == 3
     assert played.result["idea"]["tie"] is None
-
-
-async def test_a_vote_is_told_by_titles_as_others_have_other_numbers(run: Play):
-    played = await run("turns=1", choice=ranked(2), **rising())
     votes = played.said("vote")
-    assert len({said.data["choice"] for said in votes}) > 1
+    assert len({said.data["choice"] for said in votes}) > 1, "each is shown them in another order"
     assert {said.text.rpartition("\n\n")[2] for said in votes} == {"My vote: Idea 2"}
 
 
@@ -353,9 +339,8 @@ async def test_fixed_turns_cost_members_times_turns(run: Play):
     assert played.result["inference_cost"] == sum(spoken.values()) == 3 * (1 + 3 + 3 + 3)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
-async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play, seed: int):
-    played = await run("topology=random", "turns=2", f"seed={seed}")
+async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play):
+    played = await run("topology=random", "turns=2", "seed=0")
     assert len(played.result["drafts"]) == 6
     for tasks in (["topic"], ["idea"], ["draft", "revise"]):
         speakers = [said.speaker for task in tasks for said in played.said(task)]
@@ -417,10 +402,14 @@ def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
         ideas = re.findall(r"<idea>\n(.*?)\n", voter.asking)
         assert re.findall(r"^Idea \d+:\n(.*)$", context, re.MULTILINE) == ideas
         assert f"My vote: idea {choice}" in said
+        told = [request for request in played.requests if guest["advice"] in request.text]
+        assert [each.system.split()[2].rstrip(",") for each in told] == [guest["by"]], "nobody else hears it"
+        assert (len(played.result["votes"]), len(played.said("vote"))) == (3, 4)
     elif stage == "idea":
         assert played.result["topic"]["topic"] in context
 
 
+@pytest.mark.slow
 async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: Play):
     invite = once("Scientist9", "Finding an idea")
     sets = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true")
@@ -429,15 +418,6 @@ async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: 
     [request] = played.asked("A team asks for your advice")
     assert "<question>" not in request.asking
     assert "what you think of it" in request.asking
-
-
-def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(advised: Callable[[str], Played]):
-    played = advised("novelty")
-    [guest] = played.result["guests"]
-    told = [request for request in played.requests if guest["advice"] in request.text]
-    assert [request.system.split()[2].rstrip(",") for request in told] == [guest["by"]]
-    assert len(played.result["votes"]) == 3
-    assert len(played.said("vote")) == 4
 
 
 @pytest.mark.slow
@@ -502,7 +482,7 @@ async def test_a_guest_knows_the_team_and_its_task(llm: LLM, run: Play, tools: b
             assert all(hit["title"] in context for hit in hits)
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: Play, host: str):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
     llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea" and bool(one.tools_answered)))
@@ -515,7 +495,8 @@ async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: 
     assert len(paid) == len(played.result["guests"]), "nobody is paid twice"
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_repeated_question_without_tools_still_says_whom_one_may_ask(llm: LLM, run: Play, host: str):
     llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea"))
     played = await run("topic=T", "team.size=2", "invitation.enabled=true", f"host={host}")
@@ -596,7 +577,7 @@ async def test_a_starting_topic_is_told_to_those_who_look_for_one(run: Play, fix
             pytest.param(name, ["Scientist9"], marks=pytest.mark.slow)
             for name in (" “Scientist9” ", "Scientist9 (robotics)")
         ),
-        *(pytest.param(name, [], marks=pytest.mark.slow) for name in ("None", "nobody", "")),
+        pytest.param("nobody", [], marks=pytest.mark.slow),
     ],
 )
 async def test_names_of_guests_are_read_leniently(run: Play, name: str, guests: list[str]):

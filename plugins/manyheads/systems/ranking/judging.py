@@ -327,10 +327,9 @@ def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
 
 def _judged(ranked: result.RankingResult) -> Judged:
     """S, its interval and the position bias, in words."""
-    interval, bias = ranked.s_interval, ranked.position_bias
-    ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
+    bias = ranked.position_bias
     share = f"is {ranked.s:.2f}, the share of {len(ranked.ideas)} ideas ranked above the target"
-    outcome = f"{share}{ends}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
+    outcome = f"{share}{ranked.interval}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {ranked.position_p:.2g})"
     return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
 

@@ -38,13 +38,6 @@ def test_bibtex_with_an_entry_that_has_no_abstract(tmp_path: Path) -> None:
     assert (found.source, found.without, found.untold) == (str(path), 1, 0)
 
 
-def test_a_table(tmp_path: Path) -> None:
-    text = "id,title,abstract,authors,year\n1,Owls,Owls hunt.,Ada,2015\n2,Bats,,Bob,2016\n"
-    found = read(str(write(tmp_path / "papers.csv", text)))
-    assert [(work.title, work.text) for work in found.works] == [("Owls", "Owls hunt.")]
-    assert found.without == 1
-
-
 def test_lines_of_papers_and_lines_of_nothing_but_abstracts(tmp_path: Path) -> None:
     """Papers may begin with a byte order mark, and a file's ending may be in capitals."""
     lines = "".join(json.dumps(one) + "\n" for one in (PAPER, {**PAPER, "id": "p2", "abstract": ""}))

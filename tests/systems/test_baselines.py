@@ -91,20 +91,6 @@ class TestReflection:
         assert played.result["idea"]["number"] == 5
         assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [5]
 
-    def test_the_result_has_a_teams_shape(self, played: Played) -> None:
-        result = played.result
-        assert result["topic"] == {"topic": TOPIC, "rationale": None, "fixed": True}
-        assert [(each["name"], each["role"]) for each in result["team"]] == [("Researcher", "researcher")]
-        sections = [result["abstract"][name] for name in SECTIONS]
-        assert result["abstract"]["text"] == " ".join(sections)
-        assert [draft["title"] for draft in result["drafts"]] == [result["abstract"]["title"]]
-        assert result["turns"] == {"idea": 5, "abstract": 1}
-        page = (played.folder / "report.html").read_text(encoding="utf-8")
-        assert result["abstract"]["title"] in page
-
-
-SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
-
 
 def after(rounds: int, heading: str) -> Callable[[Request], bool]:
     """Says yes to the question of that many under a heading, and to those after it."""

@@ -182,6 +182,7 @@ async def test_the_score_is_that_of_the_last_round_and_shows_what_was_found(judg
     assert {(one["source"], one["query"]) for one in looked} == {("local", "tactile grasping")}
 
 
+@pytest.mark.slow
 async def test_what_is_nowhere_found_is_assessed_by_an_answered_search(judged: Play) -> None:
     played = await judged("idea-novelty", *LOCAL, novelty=8, query="xylophone zeppelins quasar")
     assert played.result["assessed"] == 2
@@ -263,6 +264,7 @@ async def test_an_idea_whose_match_fails_is_in_no_histogram(judged: Play) -> Non
     assert "no closest idea was picked" in played.result["ideas"][0]["failed"]
 
 
+@pytest.mark.slow
 async def test_how_often_a_score_ranks_first(judged: Play) -> None:
     """Owls have a 4 and rank first by all criteria."""
     sets = ("corpus=sample", "idea-match.rounds=2")

@@ -93,6 +93,7 @@ async def test_a_ballot_that_cannot_be_had_is_not_counted(llm: LLM, run: Play):
     assert played.result["idea"]["votes"] == tally
 
 
+@pytest.mark.slow
 async def test_a_second_answer_that_cannot_be_had_leaves_the_first(llm: LLM, run: Play):
     """The voter hears the guest and then answers in prose: the vote that it cast before stands."""
     mute(llm, ADVISED)
@@ -162,7 +163,8 @@ async def test_what_a_run_stands_on_stops_it(llm: LLM, run: Play, heading: str):
         await run("turns=1")
 
 
-@pytest.mark.parametrize("drafts", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("drafts", [1, 2])
 async def test_a_run_resumed_after_a_bad_ballot_gives_the_same(run: Play, llm: LLM, drafts: int):
     """Stopped by its budget after the vote, and resumed with a model that has learnt to vote."""
     mute(llm, VOTE, 1)
@@ -194,6 +196,7 @@ async def test_a_bad_reviewer_leaves_a_revision_without_a_review(llm: LLM, run: 
     assert len(left_out(played)) == 1
 
 
+@pytest.mark.slow
 async def test_a_discussion_of_fixed_roles_goes_on_without_a_critic(llm: LLM, run: Play):
     mute(llm, "Judging the idea")
     played = await run("system=discussion", "topic=T", "discussion.turns=2")

@@ -173,6 +173,7 @@ async def test_an_expert_remembers_what_it_was_asked(run: Play, llm: LLM, host: 
     assert "Beside?" not in last.asking
 
 
+@pytest.mark.slow
 async def test_the_leader_may_follow_up_until_it_has_finished(run: Play, llm: LLM) -> None:
     llm.tool_calls = [question("clarity")]
     played = await run(BY_TOOL, "mamorx.exchanges=9", finished=two_heard)
@@ -279,6 +280,7 @@ async def test_the_impact_expert_searches_for_a_claim(
     assert played.result["turns"]["novelty"] == 3, "a phrase, relevance and comparison of one paper"
 
 
+@pytest.mark.slow
 async def test_what_it_found_is_asked_once_if_the_run_goes_on(run: Play, llm: LLM, scholar: Scholar) -> None:
     searching(llm, "owls mice snow")
     sets = (BY_TOOL, *WITH_NOVELTY, *at(scholar))

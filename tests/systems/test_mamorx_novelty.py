@@ -288,19 +288,14 @@ async def test_the_result_says_by_what_a_paper_is_dated(
 
 
 async def test_only_what_is_relevant_is_compared(assess: Review, llm: LLM) -> None:
+    llm.delay = 0.05
     llm.answers["verdict"] = lambda request: "RELEVANT" if rival(request) else "IRRELEVANT"
     played = await assess()
     assert len(titles(played, "relevance")) == 3
     assert titles(played, "compare") == [RIVAL]
     assert [one.relevant for one in found(played).related] == [True, False, False]
     assert "Be strict" in played.asked("Is the paper relevant?")[0].asking
-
-
-async def test_decisions_are_asked_for_at_once(assess: Review, llm: LLM, scholar: Scholar) -> None:
-    scholar.papers = [held(n, f"Accounts of a late harvest, volume {n} of six") for n in range(6)]
-    llm.delay = 0.2
-    await assess()
-    assert llm.peak == 6
+    assert llm.peak == 3, "decisions are asked for at once"
 
 
 async def test_one_paper_beside_which_it_is_not_novel_decides(assess: Review, llm: LLM) -> None:
@@ -371,8 +366,14 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("decision", ["NOVEL", pytest.param("NOT NOVEL", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("task", "decision"),
+    [
+        ("compare", "NOVEL"),
+        *(pytest.param(task, "NOVEL", marks=pytest.mark.slow) for task in ("phrase", "relevance")),
+        *(pytest.param(task, "NOT NOVEL", marks=pytest.mark.slow) for task in TASKS),
+    ],
+)
 async def test_an_answer_that_fails_is_a_gap(assess: Review, llm: LLM, task: str, decision: str) -> None:
     def fails(request: Request) -> bool:
         return TASKS[task] in request.asking and (task == "phrase" or not rival(request))
@@ -403,6 +404,7 @@ async def test_without_title_or_abstract_nothing_is_asked(assess: Review, llm: L
     assert llm.calls == 0
 
 
+@pytest.mark.slow
 async def test_a_spent_budget_ends_it_and_a_conflict_found_by_then_stands(
     assess: Review, llm: LLM, tmp_path: Path
 ) -> None:

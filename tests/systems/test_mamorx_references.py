@@ -150,6 +150,7 @@ async def test_references_with_numbers_cost_one_request(look_up: LookUp, scholar
     assert not any("DOI:" in path for path in asked)
 
 
+@pytest.mark.slow
 async def test_a_source_that_wants_seconds_between_requests_is_asked_last(
     look_up: LookUp, scholar: Scholar, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from reportlab.platypus import Paragraph
 
 from manyheads.base.http import Pace
 from manyheads.core.events import Judged
+from manyheads.documents import read_document
 from manyheads.literature import fulltext
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
@@ -36,6 +37,9 @@ def pdf(title: str, text: str) -> bytes:
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     monkeypatch.setattr(fulltext, "PACE", Pace(0.0))
+    monkeypatch.setattr(
+        fulltext, "read_apart", read_document
+    )  # each in a process of its own takes half a second
     tells = "Soft fruit that tactile fingers pick by night"
     files = {f"/{at}.pdf": pdf(name, f"{tells}, says text {at}.") for at, name in enumerate(NAMES)}
     with FileServer({**files, "/rival.pdf": pdf(RIVAL, f"{tells}, says the rival.")}) as server:

@@ -294,6 +294,7 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     ]
 
 
+@pytest.mark.slow
 async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play, llm: LLM) -> None:
     """Beside ideas that tell it, such a field would give the target away."""
     said = iter(["NONE (the text says nothing of it)"])
@@ -345,6 +346,7 @@ async def test_as_in_the_paper_the_target_alone_is_condensed(rank: Play, tmp_pat
     assert [each["text"] for each in played.result["ideas"]] == [None, BATS]
 
 
+@pytest.mark.slow
 async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> None:
     runs = [
         rebuttal(tmp_path / "owls", "Owls 0", "Owls 1", "Owls 2"),
@@ -452,6 +454,7 @@ async def test_nothing_is_begun_with_what_cannot_be_ranked(
     )
 
 
+@pytest.mark.slow
 async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
     """By its title an idea is condensed anew, and may come out in other words."""
     (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")

@@ -143,6 +143,7 @@ async def test_the_form_of_a_version_does_not_tell_the_chair_which_is_the_first(
     assert sum(said.data["method"] in text for text in shown) == 1
 
 
+@pytest.mark.slow
 async def test_a_first_idea_that_nobody_can_condense_is_compared_as_it_is(run: Play, llm: LLM) -> None:
     llm.faults.append(Fault("missing", times=None, key="method", when=lambda each: each.title == "Condensed"))
     played = await run(improved=False)
@@ -296,6 +297,7 @@ async def test_each_is_profiled_by_area_indicator_and_traits(run: Play) -> None:
     assert played.result["rebuttal"]["traits"].count("\n- ") == 5
 
 
+@pytest.mark.slow
 async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> None:
     folder = tmp_path / "mine/prompts/partials/indicators"
     folder.mkdir(parents=True)
@@ -305,6 +307,7 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
     assert all("elegance:\n\n- few parts\n" in each.system for each in panel)
 
 
+@pytest.mark.slow
 async def test_a_background_may_move(run: Play, works: Path, llm: LLM, tmp_path: Path) -> None:
     """What it holds counts, not where it is kept."""
     await run(improved=False)
@@ -385,6 +388,7 @@ async def test_references_that_no_corpus_knows_are_shown_by_title_and_told(run: 
     assert "1 of 1 papers have a title but no abstract" in warning
 
 
+@pytest.mark.slow
 async def test_papers_without_an_abstract_are_told(run: Play, tmp_path: Path) -> None:
     papers = "id,title,abstract,authors,year\n1,Owls,Owls hunt.,Ada,2015\n2,Bats,,Bob,2016\n"
     rewrite(tmp_path / "papers.csv", papers)

@@ -258,6 +258,7 @@ async def test_papers_are_drawn_by_the_seed_and_intervals_are_over_papers(
         assert one["interval"] == "t"
 
 
+@pytest.mark.slow
 async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path: Path) -> None:
     with pytest.raises(MeasureError, match="no paper cites 3 earlier papers") as error:
         await tested(corpus(tmp_path, {}))

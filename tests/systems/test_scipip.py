@@ -203,6 +203,7 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
 
 
+@pytest.mark.slow
 async def test_the_details_of_a_paper_that_was_read_whole_are_shown(run: Play, tmp_path: Path) -> None:
     """Tables 10 and 11 show contributions with their methods; of an abstract alone there are only main ideas."""
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(4)])

@@ -196,6 +196,7 @@ async def test_a_review_that_misses_a_paper_is_asked_for_again(run: Run, numbers
     assert "asked again" in played.result["warnings"][0]
 
 
+@pytest.mark.slow
 async def test_papers_may_be_given_in_any_order(run: Run):
     def answer(request: Request) -> list[dict[str, Any]] | None:
         if "overlaps" not in (request.schema or {}).get("properties", {}):

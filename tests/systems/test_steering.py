@@ -104,6 +104,7 @@ def test_a_person_who_accepts_all_changes_nothing(tmp_path: Path, system: str) -
     assert (steered.usage, steered.warnings) == (alone.usage, alone.warnings)
 
 
+@pytest.mark.slow
 def test_ideas_are_added_and_picked(tmp_path: Path, llm: LLM) -> None:
     mine = {
         "thought": "Owls.", "title": "Owls plan", "idea": "We plan with owls.", "experiment": "We watch them.",

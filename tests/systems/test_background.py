@@ -83,6 +83,7 @@ def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
         ("broken.jsonl", '{"abstract": ""}\n', "contains no text"),
         ("strange.jsonl", "no JSON\n", "not valid JSON"),
         ("strange.bin", "\0\1\2", "unknown format"),
+        ("strange.csv", "Titel,Jahr\nEulen,2015\n", "title"),
     ],
 )
 def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -91,6 +92,7 @@ def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, sai
         read(str(path))
     assert name in str(stopped.value)
     assert stopped.value.hint or name != "bare.bib"
+    assert "--" not in str(stopped.value), "an option that a run lacks"
 
 
 def test_a_line_without_an_abstract_is_left_out_and_named(tmp_path: Path) -> None:
@@ -106,20 +108,6 @@ def test_entries_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     background = read(str(write(tmp_path / "papers.bib", BIB + bare + late)))
     assert background.such[:3] == ("bats: no abstract", "bare0: no abstract", "bare1: no abstract")
     assert "late, line" in background.such[3]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "hint"),
-    [
-        ("strange.bin", "\0\1\2", ".bib"),
-        ("strange.csv", "Titel,Jahr\nEulen,2015\n", "columns title, abstract"),
-    ],
-)
-def test_a_hint_names_no_option_that_a_run_lacks(tmp_path: Path, name: str, text: str, hint: str) -> None:
-    with pytest.raises(UserError, match=name) as stopped:
-        read(str(write(tmp_path / name, text)))
-    assert "--" not in str(stopped.value)
-    assert hint in str(stopped.value.hint)
 
 
 @pytest.mark.parametrize(

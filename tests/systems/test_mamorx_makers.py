@@ -110,11 +110,3 @@ async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) ->
     assert "search_cited" not in played.requests[0].tools, "nothing was looked up"
     [result] = [said.text for said in played.requests[-1].messages if said.role == "tool"]
     assert SECTIONS["3", "Results"] in result
-
-
-@pytest.mark.parametrize(
-    "name", ["mamorx", "mamorx-plain", "mamorx-outline", "mamorx-multi-agent", "mamorx-alone"]
-)
-def test_each_config_is_one_maker(name: str) -> None:
-    maker = name.removeprefix("mamorx-")
-    assert load([name]).settings.maker == (maker if maker in ("plain", "outline", "alone") else "committee")

@@ -135,6 +135,7 @@ async def test_a_passage_has_few_words_and_addresses_no_reviewer(
     assert told(played)[0][0] == "1 of 2 read"
 
 
+@pytest.mark.slow
 async def test_without_services_no_text_is_asked_for(read: RelatedTo, publisher: FileServer) -> None:
     played = await read(NAMES[0], literature={"cascade": ["local"]})
     assert (publisher.asked, told(played)) == ([], [])

@@ -173,6 +173,7 @@ async def test_later_papers_and_twins_are_as_if_they_were_not_there(
     assert target["within"] == total - 3, "itself, the later paper, and the other"
 
 
+@pytest.mark.slow
 async def test_a_reference_near_a_result_counts_beside_as_in_the_paper(tested: Any, tmp_path: Path) -> None:
     """near1 says what near0 says: who finds near0 alone is near it; the other two are near nobody."""
     texts = {"near0": BACKGROUND, "near1": BACKGROUND + " It is so."}

@@ -297,13 +297,6 @@ async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_sa
     assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
 
 
-@pytest.mark.slow
-async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
-    played = await run("topic=T", "turns=1", "turns.novelty=2", "models.default.temperature=0.1")
-    assert len(played.said("vote")) == 6
-    assert {vote["copy_of"] for vote in played.result["votes"]} == {None}
-
-
 async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
     played = await run("topic=T", "novelty.enabled=false")
     assert played.result["idea"]["number"] == 3

@@ -7,7 +7,7 @@ host (`hosts/test_congruence.py`). Requests are governed, paid and answered as o
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -27,12 +27,16 @@ from manyheads.models.abilities import refuse_images
 from support import play as real
 from support.hosts import HOSTS
 from support.llm import LLM
+from support.play import Played, play
+
+__all__ = ["EVERY", "NAME", "Play", "Played", "config_for", "known", "make_host", "play", "play_now"]
 
 Sent = dict[str, Any]
+Play = Callable[..., Any]
+"""What runs a config to its end; see the fixture `run`."""
 NAME = "direct"
 EVERY: list[Any] = [NAME, *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS)]
 """For a rule that an agent framework could break: this host, and in the slow suite each of manyheads."""
-Played, play = real.Played, real.play
 
 
 @contextmanager

@@ -12,12 +12,11 @@ from manyheads.base.errors import ConfigError
 from manyheads.core.events import Retrieved, Said, Searched, Stage
 from manyheads.systems import systems
 from manyheads.systems.loading import validate
-from support.direct import Played, config_for, play
+from support.direct import Play, Played, config_for, play
 from support.llm import LLM
 from support.requests import Request
 
 TOPIC = "How retrieval fails on long documents"
-Play = Callable[..., Any]
 
 
 def sets_for(system: str, *more: str) -> tuple[str, ...]:
@@ -29,12 +28,8 @@ def baseline(folder: Path, llm: LLM, system: str, *more: str) -> Played:
 
 
 @pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(system: str, *more: str, **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, *sets_for(system, *more)), tmp_path / "run", llm)
-
-    return runner
+def run(run: Play) -> Play:
+    return lambda system, *more, **answers: run(*sets_for(system, *more), **answers)  # pyright: ignore[reportUnknownLambdaType]
 
 
 def ideas_in(asking: str, played: Played) -> list[int]:

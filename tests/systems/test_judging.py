@@ -2,8 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from manyheads.base.errors import ConfigError, ModelError
 from manyheads.judges.comparison import first, won
 from manyheads.judges.shared import Order
 from manyheads.systems import systems
-from support.direct import Played, config_for, play
+from support.direct import Play, Played
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
@@ -26,7 +24,6 @@ RIVALS = (
 MERIT = {"owls": 1, "bats": 2, "moles": 3, "eels": 3, "ants": 4}
 """The lower, the better; moles and eels are equal."""
 CRITERIA = ("clarity", "novelty", "feasibility", "generalizability", "overall")
-Play = Callable[..., Any]
 
 
 def animals(text: str) -> list[str]:
@@ -50,13 +47,12 @@ def listed(values: tuple[str, ...]) -> str:
 
 
 @pytest.fixture
-def judged(llm: LLM, tmp_path: Path) -> Play:
-    async def run(system: str, *sets: str, ideas: tuple[str, ...] = IDEAS, **answers: object) -> Played:
-        llm.answers.update({"places": by_merit, **answers})
-        config = config_for(llm, f"system={system}", f"inputs.ideas={listed(ideas)}", *sets)
-        return await play(config, tmp_path / "run", llm)
+def judged(run: Play) -> Play:
+    async def go(system: str, *sets: str, ideas: tuple[str, ...] = IDEAS, **answers: object) -> Played:
+        given = {"places": by_merit, **answers}
+        return await run(f"system={system}", f"inputs.ideas={listed(ideas)}", *sets, **given)
 
-    return run
+    return go
 
 
 async def versus(judged: Play, *sets: str, **more: Any) -> Played:

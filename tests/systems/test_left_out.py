@@ -1,19 +1,17 @@
 """One bad voice does not end a run: who gives no valid answer is left out, and that is said."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import pytest
 
 from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
-from support.direct import EVERY, Played, config_for, play
+from support.direct import EVERY, Play, Played
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
 
-Play = Callable[..., Any]
 GUEST, VOTE = "A team asks for your advice", "Which idea is the most novel?"
 ADVISED = "Before you settled your answer"
 """Begins the question to one who has heard a guest."""
@@ -22,12 +20,8 @@ INVITING = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true")
 
 
 @pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, "attempts=2", *sets), tmp_path / folder, llm)
-
-    return runner
+def run(run: Play) -> Play:
+    return partial(run, "attempts=2")
 
 
 def anything(request: Request) -> str | None:

@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError, ModelError
 from manyheads.base.http import Pace
 from manyheads.core.events import Stage
 from manyheads.literature import fulltext
-from support.direct import EVERY, NAME, Played, config_for, play
+from support.direct import EVERY, NAME, Play, Played, config_for, play
 from support.faults import Fault
 from support.files import FileServer
 from support.hosts import BOTH
@@ -24,7 +24,6 @@ from support.pdfs import body, heading, typeset
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 
-Play = Callable[..., Any]
 BY_TOOL, BY_FIELD = "models.default.tools=true", "models.default.tools=false"
 COURSES = [
     (BY_TOOL, NAME),

@@ -1,18 +1,15 @@
 """The baselines of MAMORX read off what reaches a model server: one prompt, the same without outside knowledge, one agent alone."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from manyheads.systems.loading import load
-from support.direct import EVERY, Played, config_for, play
+from support.direct import EVERY, Play, Played, config_for, play
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, committee, tei
 from support.requests import Request
 
-Play = Callable[..., Any]
 GOOD = {"sources": [{"where": "Section 3", "quote": "91 percent of strikes"}], "text": "It is measured."}
 BAD = {
     "sources": [{"where": "Section 3", "quote": "owls sleep through the whole winter"}],

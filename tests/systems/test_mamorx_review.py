@@ -1,7 +1,7 @@
 """A review of a paper: its form, what its points rest on, and the text that an author reads."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,11 @@ from manyheads.systems.mamorx.desk import PART, parts
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.replies import WrittenReview
 from manyheads.systems.mamorx.review import ReviewForm, form_names, form_of
-from support.direct import EVERY, Played, config_for, play
+from support.direct import EVERY, Play, Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, SECTIONS, committee, tei
 
-Play = Callable[..., Any]
 PROMPTS = Prompts(Resources())
 SHIPPED = ("free", "iclr", "mamorx", "neurips", "outline")
 

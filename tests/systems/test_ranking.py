@@ -12,7 +12,7 @@ import pytest
 from manyheads.base.errors import ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
-from support.direct import Played, config_for, play
+from support.direct import Play, Played, config_for
 from support.llm import LLM
 from support.requests import Request
 from support.results import idea, unfinished, write
@@ -21,7 +21,6 @@ DOGS, OWLS, BATS, CATS = "Dogs find mines by smell.", "Owls plan.", "Bats map ca
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
 TASTE = ("Owls", "Dogs", "Bats", "Cats")
 """What the judges of these tests like, the best first."""
-Play = Callable[..., Any]
 Places = list[dict[str, Any]]
 
 
@@ -56,16 +55,12 @@ def llm() -> Iterator[LLM]:
 
 
 @pytest.fixture
-def rank(llm: LLM, tmp_path: Path) -> Play:
+def rank(run: Play) -> Play:
     async def go(
         *sets: str, target: str = DOGS, ideas: Sequence[str] = (OWLS, BATS, CATS), folder: str = "run"
     ) -> Played:
-        given = (
-            "system=ranking",
-            f"ranking.target={json.dumps(target)}",
-            f"ranking.ideas={json.dumps(ideas)}",
-        )
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
+        given = f"ranking.target={json.dumps(target)}", f"ranking.ideas={json.dumps(ideas)}"
+        return await run("system=ranking", *given, *sets, folder=folder)
 
     return go
 

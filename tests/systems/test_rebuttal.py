@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.core.texts import read_subject
 from manyheads.engine.readiness import findings
-from support.direct import Played, config_for, play
+from support.direct import Play, Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
@@ -23,7 +22,6 @@ WORKS = [
     {"title": "Bats by day", "abstract": "Bats rest, and their maps are kept up to date."},
 ]
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
-Play = Callable[..., Any]
 
 
 def verdicts(*improved: bool) -> Callable[[Request], bool]:
@@ -48,11 +46,9 @@ def works(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(llm: LLM, works: Path, tmp_path: Path) -> Play:
-    async def runner(*sets: str, folder: str = "run", background: bool = True, **answers: object) -> Played:
-        llm.answers.update(answers)
-        given = ("system=rebuttal", *([f"background={works}"] if background else ()))
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
+def run(run: Play, works: Path) -> Play:
+    async def runner(*sets: str, background: bool = True, **more: object) -> Played:
+        return await run("system=rebuttal", *[f"background={works}"] * background, *sets, **more)
 
     return runner
 

@@ -1,6 +1,7 @@
 """SciPIP read off what reaches a model server: the three paths, who sees what, which ideas become one, which are kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,12 @@ from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.proposal import keep_best, merge
 from manyheads.systems.scipip.result import Candidate, ScipipConfig, ScreeningRecord
-from support.direct import Played, config_for, play
+from support.direct import Play, Played, config_for
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
 from support.requests import Request
 
-Play = Callable[..., Any]
 BACKGROUND = (
     "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
     "is slow, and nobody has said when it is worth its time."
@@ -89,19 +89,11 @@ def script() -> Script:
 
 
 @pytest.fixture
-def run(llm: LLM, script: Script, tmp_path: Path) -> Play:
-    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
-        scores = {"fit": script.fit, "novelty": 5, "feasibility": 5}
-        llm.answers.update({"ideas": script.ideas, "entities": script.entities, **scores, **answers})
-        given = (
-            "system=scipip",
-            f"inputs.background={BACKGROUND}",
-            "scipip.ideas=6",
-            "scipip.brainstorm=[2,2]",
-        )
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
-
-    return runner
+def run(run: Play, llm: LLM, script: Script) -> Play:
+    scores = {"fit": script.fit, "novelty": 5, "feasibility": 5}
+    llm.answers.update({"ideas": script.ideas, "entities": script.entities, **scores})
+    given = f"inputs.background={BACKGROUND}", "scipip.ideas=6", "scipip.brainstorm=[2,2]"
+    return partial(run, "system=scipip", *given)
 
 
 def titles(played: Played) -> list[str]:

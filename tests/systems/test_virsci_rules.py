@@ -14,12 +14,11 @@ from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
-from support.direct import EVERY, Played, config_for, play, play_now
+from support.direct import EVERY, Play, Played, config_for, play, play_now
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
 
-Play = Callable[..., Any]
 NOTES = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
 """Of a vote, beside answers that give every field called `idea` a text."""
 HEADINGS = {
@@ -29,15 +28,6 @@ HEADINGS = {
     "abstract": "Improving the abstract",
 }
 """Of the questions that a member may invite a guest at, by stage."""
-
-
-@pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(*sets: str, **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, *sets), tmp_path / "run", llm)
-
-    return runner
 
 
 @pytest.fixture(scope="module")

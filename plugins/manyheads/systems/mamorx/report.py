@@ -136,11 +136,8 @@ def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Com
             for source in claim.sources
             if source.page and source.state in ("exact", "close") and source.kind in IN_PAGES
         ]
-        doubt = (
-            ""
-            if claim.grounded or not result.names_sources
-            else "Not verified: not all of its sources were found.\n"
-        )
+        doubtful = result.names_sources and not claim.grounded
+        doubt = "Not verified: not all of its sources were found.\n" if doubtful else ""
         heading = f"{titles.get(claim.number, claim.field)} ({claim.number})"
         page = next((source.page for source in claim.sources if source.page and source.state != "absent"), 1)
         return Comment(f"{heading}\n{doubt}{claim.text}", page, passages)

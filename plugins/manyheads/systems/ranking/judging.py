@@ -189,11 +189,9 @@ class Bench:
             (one.title, one.text) for one, lacks in zip(entries, bare, strict=True) if lacks
         )
         check = partial(condensing_fault, prompts=self.run.roles.prompts)
+        shown = enumerate(({"title": title, "text": text} for title, text in texts), 1)
         answers = (
-            self.ask(
-                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, check, Condensed
-            )
-            for n, (title, text) in enumerate(texts, 1)
+            self.ask(CONDENSING, f"Condenser{n}", "condense", each, check, Condensed) for n, each in shown
         )
         forms = dict(zip(texts, need_all(await together(*answers)), strict=True))
         return tuple(

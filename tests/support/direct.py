@@ -7,7 +7,7 @@ host (`hosts/test_congruence.py`). Requests are governed, paid and answered as o
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -40,7 +40,7 @@ EVERY: list[Any] = [NAME, *(pytest.param(host, marks=pytest.mark.slow) for host 
 
 
 @contextmanager
-def known() -> Iterator[None]:
+def known() -> Generator[None]:
     """While this lasts, configs may name the host as they name one of another package."""
     entry = HostEntry(NAME, __name__, "support", "manyheads")
     with patch.dict(cast(dict[str, HostEntry], hosts()), {NAME: entry}):

@@ -67,11 +67,11 @@ async def review(
         corpus=lambda config: "local" in config.literature.cascade,
     )  # fmt: skip
     model = {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
-    config = system.model.model_validate(
-        {
-            "host": "direct", "seed": 3, "models": {"default": model}, "embedding": "lexical",
-            "inputs": {"paper": "paper.pdf"}, "literature": {"retries": 0, **literature}, **more,
-        }
-    )  # fmt: skip
     with known():
+        config = system.model.model_validate(
+            {
+                "host": "direct", "seed": 3, "models": {"default": model}, "embedding": "lexical",
+                "inputs": {"paper": "paper.pdf"}, "literature": {"retries": 0, **literature}, **more,
+            }
+        )  # fmt: skip
         return await play(config, folder, llm)

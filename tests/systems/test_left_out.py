@@ -7,8 +7,9 @@ import pytest
 
 from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
-from support.direct import EVERY, Play, Played
+from support.direct import Play, Played
 from support.faults import Fault
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
 
@@ -49,7 +50,8 @@ def left_out(played: Played) -> list[str]:
     return [warning for warning in played.result["warnings"] if "goes on without" in warning]
 
 
-@pytest.mark.parametrize("host", EVERY)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", HOSTS)
 async def test_a_guest_asked_by_a_tool_who_gives_no_answer_is_left_out(llm: LLM, run: Play, host: str):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "Why?"})]
     mute(llm, GUEST)

@@ -214,7 +214,10 @@ BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize(
+    "bad",
+    ["repeats one", *(pytest.param(bad, marks=pytest.mark.slow) for bad in BAD if bad != "repeats one")],
+)
 async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, bad: str) -> None:
     spoil, said = BAD[bad]
     spoilt: list[str] = []

@@ -166,7 +166,13 @@ async def test_the_chair_is_shown_a_and_b_in_an_order_that_the_seed_draws(run: P
 
 
 @pytest.mark.parametrize(
-    ("better", "difference"), [("A", "significant"), ("B", "significant"), ("A", "small"), ("B", "none")]
+    ("better", "difference"),
+    [
+        ("B", "significant"),
+        ("A", "small"),
+        pytest.param("A", "significant", marks=pytest.mark.slow),
+        pytest.param("B", "none", marks=pytest.mark.slow),
+    ],
 )
 async def test_what_the_chair_prefers_is_an_improvement_if_it_is_the_later_version(
     run: Play, better: str, difference: str

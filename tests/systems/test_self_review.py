@@ -164,7 +164,7 @@ async def test_discards_are_bounded_and_then_the_abstract_stands(run: Play, disc
     [
         pytest.param(0, 2, marks=pytest.mark.slow),
         (50, 2),
-        (51, 1),
+        pytest.param(51, 1, marks=pytest.mark.slow),
         pytest.param(100, 1, marks=pytest.mark.slow),
     ],
 )

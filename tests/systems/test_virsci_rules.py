@@ -510,8 +510,10 @@ async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool)
     [
         ("reply: Vote", "reply: Idea", r"task 'vote' must reply with Vote, not Idea"),
         ("description: A digital", "model: fancy\ndescription: A digital", r"its model is 'fancy'"),
-        ("find_scientists,", "find_everybody,", r"no such tool 'find_everybody'"),
-        ("  vote:", "  ballot:", r"virsci needs a task 'vote'"),
+        pytest.param(
+            "find_scientists,", "find_everybody,", r"no such tool 'find_everybody'", marks=pytest.mark.slow
+        ),
+        pytest.param("  vote:", "  ballot:", r"virsci needs a task 'vote'", marks=pytest.mark.slow),
     ],
 )
 async def test_a_card_that_does_not_fit_is_refused_before_anything_is_asked(

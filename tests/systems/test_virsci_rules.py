@@ -1,6 +1,7 @@
 """The rules of the five stages, each switched and seen in a run."""
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import pytest
 
 from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
-from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
+from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Searched, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
 from support.direct import EVERY, Play, Played, config_for, play, play_now
 from support.faults import Fault
@@ -603,3 +604,19 @@ async def test_a_card_says_which_tools_its_speakers_have(
     assert {tuple(request.tools) for request in played.asked("Finding an idea")} == offered
     shown = any("## Whom you may ask" in request.text for request in played.requests)
     assert shown == any("invite_scientist" in names for names in offered)
+
+
+async def test_a_listed_tool_searches_the_corpus_and_is_noted(llm: LLM, run: Play, tmp_path: Path):
+    """The look-up happens in the turn, and the ledger keeps it."""
+    query = "graph neural networks molecules"
+    llm.tool_calls = [("search_papers", {"query": query, "limit": 2})]
+    paths = own_cards(tmp_path, "[find_scientists, invite_scientist]", "[search_papers]", "scientist")
+    played = await run("turns=1", "models.default.tools=true", "literature.cascade=[local]", paths)
+    looked = played.of(Searched)
+    assert {(one.source, one.query, one.outcome) for one in looked} == {("local", query, "found")}
+    assert all(tools in ([], ["search_papers"]) for tools in (request.tools for request in llm.requests))
+    assert any("Id: local:" in request.text for request in llm.requests)
+    assert played.result["searches"]
+    assert played.result["degraded"] == []
+    lines = (played.folder / "searches.jsonl").read_text("utf-8").splitlines()
+    assert {json.loads(line)["query"] for line in lines} == {query}

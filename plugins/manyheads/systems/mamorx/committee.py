@@ -170,7 +170,7 @@ class Questioning:
             async def call(given: Any) -> str:
                 self._calls += 1
                 if not self._left:
-                    self._answer_in_words("enough", refuse=True)
+                    return self._answer_in_words("enough", refuse=True)
                 inquiry = given.expert, getattr(given, TEXT_OF[kind]), given.expects
                 return await self._exchange(kind, *inquiry, turn, nested=True)
 

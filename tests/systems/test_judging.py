@@ -260,7 +260,6 @@ async def test_an_idea_whose_match_fails_is_in_no_histogram(judged: Play) -> Non
     assert "no closest idea was picked" in played.result["ideas"][0]["failed"]
 
 
-@pytest.mark.slow
 async def test_how_often_a_score_ranks_first(judged: Play) -> None:
     """Owls have a 4 and rank first by all criteria."""
     sets = ("corpus=sample", "idea-match.rounds=2")

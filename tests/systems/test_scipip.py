@@ -119,7 +119,7 @@ def channels(played: Played, reason: str) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "brainstorms", "indexed"),
     [
-        pytest.param("A", 0, 1, marks=pytest.mark.slow),
+        ("A", 0, 1),
         pytest.param("B", 1, 1, marks=pytest.mark.slow),
         ("C", 1, 2),
     ],

@@ -226,7 +226,13 @@ async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, 
     path = typeset(tmp_path / "paper.pdf", [], [body("sparse")], high=20)
     document = Document(title="causal", abstract="sparse robots", figures=figures, sections=(mentions,))
     with LLM(answers=SEEING, faults=[Fault("missing"), Fault("prose")]) as llm:
-        config = alone(llm, Manuscript(document, path, "paper.pdf", "0"), paths=[str(abroad)], vision=vision)
+        config = alone(
+            llm,
+            Manuscript(document, path, "paper.pdf", "0"),
+            "agentscope",
+            paths=[str(abroad)],
+            vision=vision,
+        )
         played = await play(config, tmp_path / "run", llm)
     assert len(played.requests) > 3
     leaks = {word for request in played.requests for word in english(request)}

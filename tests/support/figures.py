@@ -10,6 +10,7 @@ from manyheads.documents import Document
 from manyheads.systems.mamorx.figures import critique
 from manyheads.systems.mamorx.paper import Manuscript
 from manyheads.systems.mamorx.system import MAMORX
+from support.direct import NAME
 from support.llm import LLM
 
 PIXELS = 40_000
@@ -19,7 +20,7 @@ def _given(paper: Manuscript, config: RunConfig) -> Manuscript:
     return paper
 
 
-def alone(llm: LLM, paper: Manuscript, host: str = "agentscope", **more: Any) -> RunConfig:
+def alone(llm: LLM, paper: Manuscript, host: str = NAME, **more: Any) -> RunConfig:
     """A run of the figure critic alone, or of `run`; settings are of the model, but for those of the critic."""
     system = replace(MAMORX, run=more.pop("run", critique), read=partial(_given, paper))
     url = llm.url if more.get("provider") in ("ollama", "anthropic") else llm.base_url

@@ -13,10 +13,12 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
+from manyheads.base.http import GarbledError, RefusedError
 from support.faults import OF_TEXT, Fault, spoil
 from support.fill import fill
 from support.http import Connection, Incoming, Server
@@ -56,8 +58,11 @@ class LLM(Server):
         requests: the requests to a model, in the order of their arrival.
         peak: the most requests that were under way at once.
         listed: the models that it tells of.
+        running: those of this process that serve, by their `base_url`.
         shown: what it tells of a model as Ollama does; None where it has none.
     """
+
+    running: ClassVar[dict[str | None, "LLM"]] = {}
 
     def __init__(
         self,
@@ -92,7 +97,9 @@ class LLM(Server):
 
     async def handle(self, connection: Connection, incoming: Incoming) -> None:
         if incoming.path in WIRES and incoming.method == "POST":
-            await self._model(connection, self._record(incoming))
+            request = self._record(incoming)
+            async with self._fault(request) as fault:
+                await self._respond(connection, request, fault)
         elif incoming.path == "/v1/models":
             await connection.send(200, {"object": "list", "data": self.listed})
         elif incoming.path == "/api/show" and self.shown:
@@ -114,7 +121,38 @@ class LLM(Server):
                 file.write(json.dumps(line) + "\n")
         return request
 
-    async def _model(self, connection: Connection, request: Request) -> None:
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.running[self.base_url] = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self.running[self.base_url]
+        super().__exit__(*error)
+
+    async def asked(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a request of this process that goes over no wire, in OpenAI's format.
+
+        Raises `RefusedError`, `GarbledError` or `ConnectionError` where the server would misbehave.
+        """
+        request = Request("/v1/chat/completions", {}, body, time.monotonic())
+        self.requests.append(request)
+        async with self._fault(request) as fault:
+            match fault and fault.kind:
+                case kind if fault and kind in REFUSALS:
+                    message = fault.message or REFUSALS[kind].format(fault.status)
+                    raise RefusedError(fault.status, fault.retry_after, message)
+                case "drop" | "drop_body":
+                    raise ConnectionResetError(kind)
+                case "malformed":
+                    raise GarbledError("its answer is not JSON")
+                case _:
+                    pass
+            return whole(self._answer(request, fault))
+
+    @asynccontextmanager
+    async def _fault(self, request: Request) -> AsyncGenerator[Fault | None]:
+        """What goes wrong with a request, if anything, after what it has to wait for."""
         self._under_way += 1
         self.peak = max(self.peak, self._under_way)
         try:
@@ -122,7 +160,7 @@ class LLM(Server):
             fault = next((fault for fault in self.faults if fault.takes(request)), None)
             if fault and fault.kind == "slow":
                 await asyncio.sleep(fault.seconds)
-            await self._respond(connection, request, fault)
+            yield fault
         finally:
             self._under_way -= 1
 

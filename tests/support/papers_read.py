@@ -1,4 +1,4 @@
-"""A paper that is read already, and what a run finds out about it: the real session and host, without the committee."""
+"""A paper that is read already, and what a run finds out about it: the real session, without the committee."""
 
 import datetime as dt
 from collections.abc import Awaitable, Callable
@@ -12,8 +12,8 @@ from manyheads.systems.mamorx import novelty, references
 from manyheads.systems.mamorx.config import MamorxConfig, MamorxInputs
 from manyheads.systems.mamorx.result import MamorxResult
 from manyheads.team.system import System
+from support.direct import Played, known, play
 from support.llm import LLM
-from support.play import Played, play
 
 Work = Callable[[Any], Awaitable[None]]
 TITLE = "Tactile fingers that pick soft fruit by night"
@@ -67,10 +67,11 @@ async def review(
         corpus=lambda config: "local" in config.literature.cascade,
     )  # fmt: skip
     model = {"provider": "openai", "name": "test", "base_url": llm.base_url, "tools": False}
-    config = system.model.model_validate(
-        {
-            "host": "agentscope", "seed": 3, "models": {"default": model}, "embedding": "lexical",
-            "inputs": {"paper": "paper.pdf"}, "literature": {"retries": 0, **literature}, **more,
-        }
-    )  # fmt: skip
-    return await play(config, folder, llm)
+    with known():
+        config = system.model.model_validate(
+            {
+                "host": "direct", "seed": 3, "models": {"default": model}, "embedding": "lexical",
+                "inputs": {"paper": "paper.pdf"}, "literature": {"retries": 0, **literature}, **more,
+            }
+        )  # fmt: skip
+        return await play(config, folder, llm)

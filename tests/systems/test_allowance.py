@@ -23,10 +23,10 @@ from manyheads.systems import systems
 from manyheads.systems.baselines.config import BaselineResult, resolve
 from manyheads.systems.loading import validate
 from manyheads.team.run import Run
+from support.direct import config_for, play
 from support.faults import Fault
 from support.hosts import FilledHost
 from support.llm import LLM
-from support.play import config_for, play
 from support.results import today
 
 ROLES = Roles(Resources())

@@ -38,13 +38,6 @@ def test_bibtex_with_an_entry_that_has_no_abstract(tmp_path: Path) -> None:
     assert (found.source, found.without, found.untold) == (str(path), 1, 0)
 
 
-def test_a_table(tmp_path: Path) -> None:
-    text = "id,title,abstract,authors,year\n1,Owls,Owls hunt.,Ada,2015\n2,Bats,,Bob,2016\n"
-    found = read(str(write(tmp_path / "papers.csv", text)))
-    assert [(work.title, work.text) for work in found.works] == [("Owls", "Owls hunt.")]
-    assert found.without == 1
-
-
 def test_lines_of_papers_and_lines_of_nothing_but_abstracts(tmp_path: Path) -> None:
     """Papers may begin with a byte order mark, and a file's ending may be in capitals."""
     lines = "".join(json.dumps(one) + "\n" for one in (PAPER, {**PAPER, "id": "p2", "abstract": ""}))
@@ -90,6 +83,7 @@ def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
         ("broken.jsonl", '{"abstract": ""}\n', "contains no text"),
         ("strange.jsonl", "no JSON\n", "not valid JSON"),
         ("strange.bin", "\0\1\2", "unknown format"),
+        ("strange.csv", "Titel,Jahr\nEulen,2015\n", "title"),
     ],
 )
 def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -98,6 +92,7 @@ def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, sai
         read(str(path))
     assert name in str(stopped.value)
     assert stopped.value.hint or name != "bare.bib"
+    assert "--" not in str(stopped.value), "an option that a run lacks"
 
 
 def test_a_line_without_an_abstract_is_left_out_and_named(tmp_path: Path) -> None:
@@ -113,20 +108,6 @@ def test_entries_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     background = read(str(write(tmp_path / "papers.bib", BIB + bare + late)))
     assert background.such[:3] == ("bats: no abstract", "bare0: no abstract", "bare1: no abstract")
     assert "late, line" in background.such[3]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "hint"),
-    [
-        ("strange.bin", "\0\1\2", ".bib"),
-        ("strange.csv", "Titel,Jahr\nEulen,2015\n", "columns title, abstract"),
-    ],
-)
-def test_a_hint_names_no_option_that_a_run_lacks(tmp_path: Path, name: str, text: str, hint: str) -> None:
-    with pytest.raises(UserError, match=name) as stopped:
-        read(str(write(tmp_path / name, text)))
-    assert "--" not in str(stopped.value)
-    assert hint in str(stopped.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ from manyheads.base.errors import ConfigError
 from manyheads.core.events import Retrieved, Said, Searched, Stage
 from manyheads.systems import systems
 from manyheads.systems.loading import validate
+from support.direct import Play, Played, config_for, play
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 TOPIC = "How retrieval fails on long documents"
-Play = Callable[..., Any]
 
 
 def sets_for(system: str, *more: str) -> tuple[str, ...]:
@@ -29,12 +28,8 @@ def baseline(folder: Path, llm: LLM, system: str, *more: str) -> Played:
 
 
 @pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(system: str, *more: str, **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, *sets_for(system, *more)), tmp_path / "run", llm)
-
-    return runner
+def run(run: Play) -> Play:
+    return lambda system, *more, **answers: run(*sets_for(system, *more), **answers)  # pyright: ignore[reportUnknownLambdaType]
 
 
 def ideas_in(asking: str, played: Played) -> list[int]:
@@ -90,20 +85,6 @@ class TestReflection:
         assert ideas_in(asked.asking, played) == [5]
         assert played.result["idea"]["number"] == 5
         assert [idea["number"] for idea in played.result["ideas"] if idea["kept"]] == [5]
-
-    def test_the_result_has_a_teams_shape(self, played: Played) -> None:
-        result = played.result
-        assert result["topic"] == {"topic": TOPIC, "rationale": None, "fixed": True}
-        assert [(each["name"], each["role"]) for each in result["team"]] == [("Researcher", "researcher")]
-        sections = [result["abstract"][name] for name in SECTIONS]
-        assert result["abstract"]["text"] == " ".join(sections)
-        assert [draft["title"] for draft in result["drafts"]] == [result["abstract"]["title"]]
-        assert result["turns"] == {"idea": 5, "abstract": 1}
-        page = (played.folder / "report.html").read_text(encoding="utf-8")
-        assert result["abstract"]["title"] in page
-
-
-SECTIONS = ("introduction", "objective", "methods", "expected_results", "conclusion")
 
 
 def after(rounds: int, heading: str) -> Callable[[Request], bool]:

@@ -1,4 +1,4 @@
-"""Reviews of one text on the conference's form, read off what reaches a model server, on any host."""
+"""Reviews of one text on the conference's form, read off what reaches a model server."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,9 +10,9 @@ from manyheads.arena.items import read_form
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.core.events import Stage
 from manyheads.engine.readiness import findings
+from support.direct import Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import unfinished
 
@@ -47,12 +47,12 @@ def subject(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
-def review(request: pytest.FixtureRequest, llm: LLM, subject: Path, tmp_path: Path) -> Play:
-    """Plays a review of the subject, on each host."""
+@pytest.fixture
+def review(llm: LLM, subject: Path, tmp_path: Path) -> Play:
+    """Plays a review of the subject."""
 
     async def go(*sets: str, folder: str = "run") -> Played:
-        given = (f"host={request.param}", "system=conference-review", f"subject={subject}")
+        given = ("system=conference-review", f"subject={subject}")
         return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
 
     return go
@@ -113,8 +113,10 @@ async def test_an_example_that_is_not_there_is_named_before_anything_is_asked(
     assert all(each.ok for each in findings(rating, ask_models=False)), "the other form shows none"
 
 
-async def test_the_score_is_the_mean_of_all_reviews(review: Play, subject: Path) -> None:
+async def test_the_score_is_the_mean_of_all_reviews(review: Play, subject: Path, llm: LLM) -> None:
+    llm.delay = 0.1
     played = await review()
+    assert llm.peak == 3, "all are asked for at once"
     assert [(each["reviewer"], each["overall"]) for each in played.result["reviews"]] == list(SCORES.items())
     overall = played.result["means"]["overall"]
     assert (overall["mean"], overall["spread"], overall["n"]) == (6.0, 2.0, 3)
@@ -126,12 +128,6 @@ async def test_the_score_is_the_mean_of_all_reviews(review: Play, subject: Path)
     assert played.result["warnings"] == []
     [stage] = played.of(Stage)
     assert (stage.number, stage.total) == (1, 1)
-
-
-async def test_the_reviews_are_asked_for_at_once(review: Play, llm: LLM) -> None:
-    llm.delay = 0.3
-    await review()
-    assert llm.peak == 3
 
 
 async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
@@ -154,6 +150,7 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     assert played.result["means"]["overall"]["n"] == 3
 
 
+@pytest.mark.slow
 async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, llm: LLM) -> None:
     def always(request: Request) -> str:
         return "the same"

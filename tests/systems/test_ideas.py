@@ -83,6 +83,7 @@ def test_the_target_is_a_text_or_what_a_run_has_written(tmp_path: Path) -> None:
     found = contest(target=wrote, ideas=[wrote, "Bats."])
     assert (found.target.title, found.target.text) == ("Owls", "We plan with owls.")
     assert [each.title for each in found.ideas] == ["Owls", ""]
+    assert str(found) == "2 ideas and a target of 4 words"
     given = contest(target="Dogs find mines.", ideas=["Bats."]).target
     assert (given.source, given.title, given.text) == ("", "", "Dogs find mines.")
 

@@ -2,8 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +10,9 @@ from manyheads.base.errors import ConfigError, ModelError
 from manyheads.judges.comparison import first, won
 from manyheads.judges.shared import Order
 from manyheads.systems import systems
+from support.direct import Play, Played
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 IDEAS = ("We plan with owls, who hear in the dark.", "We plan with bats, who map by voice.")
@@ -26,7 +24,6 @@ RIVALS = (
 MERIT = {"owls": 1, "bats": 2, "moles": 3, "eels": 3, "ants": 4}
 """The lower, the better; moles and eels are equal."""
 CRITERIA = ("clarity", "novelty", "feasibility", "generalizability", "overall")
-Play = Callable[..., Any]
 
 
 def animals(text: str) -> list[str]:
@@ -50,13 +47,12 @@ def listed(values: tuple[str, ...]) -> str:
 
 
 @pytest.fixture
-def judged(llm: LLM, tmp_path: Path) -> Play:
-    async def run(system: str, *sets: str, ideas: tuple[str, ...] = IDEAS, **answers: object) -> Played:
-        llm.answers.update({"places": by_merit, **answers})
-        config = config_for(llm, f"system={system}", f"inputs.ideas={listed(ideas)}", *sets)
-        return await play(config, tmp_path / "run", llm)
+def judged(run: Play) -> Play:
+    async def go(system: str, *sets: str, ideas: tuple[str, ...] = IDEAS, **answers: object) -> Played:
+        given = {"places": by_merit, **answers}
+        return await run(f"system={system}", f"inputs.ideas={listed(ideas)}", *sets, **given)
 
-    return run
+    return go
 
 
 async def versus(judged: Play, *sets: str, **more: Any) -> Played:
@@ -76,10 +72,6 @@ async def test_two_at_a_time_each_stands_in_each_place_once(judged: Play) -> Non
     assert all("rival" not in request.text for request in played.requests), (
         "the judge is not told whose they are"
     )
-
-
-async def test_wins_ranks_and_places_are_those_of_the_ideas_merit(judged: Play) -> None:
-    played = await versus(judged)
     result = played.result
     assert {name: each["mean"] for name, each in result["wins"].items()} == dict.fromkeys(CRITERIA, 1.0)
     by_name = {each["contender"]: each for each in result["standings"]}
@@ -186,6 +178,7 @@ async def test_the_score_is_that_of_the_last_round_and_shows_what_was_found(judg
     assert {(one["source"], one["query"]) for one in looked} == {("local", "tactile grasping")}
 
 
+@pytest.mark.slow
 async def test_what_is_nowhere_found_is_assessed_by_an_answered_search(judged: Play) -> None:
     played = await judged("idea-novelty", *LOCAL, novelty=8, query="xylophone zeppelins quasar")
     assert played.result["assessed"] == 2

@@ -1,20 +1,18 @@
 """One bad voice does not end a run: who gives no valid answer is left out, and that is said."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import pytest
 
 from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
+from support.direct import Play, Played
 from support.faults import Fault
-from support.hosts import SLOWLY
+from support.hosts import HOSTS
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
-Play = Callable[..., Any]
 GUEST, VOTE = "A team asks for your advice", "Which idea is the most novel?"
 ADVISED = "Before you settled your answer"
 """Begins the question to one who has heard a guest."""
@@ -23,12 +21,8 @@ INVITING = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true")
 
 
 @pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, "attempts=2", *sets), tmp_path / folder, llm)
-
-    return runner
+def run(run: Play) -> Play:
+    return partial(run, "attempts=2")
 
 
 def anything(request: Request) -> str | None:
@@ -56,7 +50,8 @@ def left_out(played: Played) -> list[str]:
     return [warning for warning in played.result["warnings"] if "goes on without" in warning]
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", HOSTS)
 async def test_a_guest_asked_by_a_tool_who_gives_no_answer_is_left_out(llm: LLM, run: Play, host: str):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "Why?"})]
     mute(llm, GUEST)
@@ -94,6 +89,7 @@ async def test_a_ballot_that_cannot_be_had_is_not_counted(llm: LLM, run: Play):
     assert played.result["idea"]["votes"] == tally
 
 
+@pytest.mark.slow
 async def test_a_second_answer_that_cannot_be_had_leaves_the_first(llm: LLM, run: Play):
     """The voter hears the guest and then answers in prose: the vote that it cast before stands."""
     mute(llm, ADVISED)
@@ -143,10 +139,7 @@ async def test_one_voice_of_a_stage_is_left_out(llm: LLM, run: Play, task: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("heading", "sets"),
-    [("Finding a research topic", ()), ("Finding an idea", ("topic=T",)), ("An invitation", ())],
-)
+@pytest.mark.parametrize(("heading", "sets"), [("Finding an idea", ("topic=T",)), ("An invitation", ())])
 async def test_a_turn_without_a_voice_stops_the_run(llm: LLM, run: Play, heading: str, sets: tuple[str, ...]):
     mute(llm, heading)
     with pytest.raises(ModelError, match="none was valid"):
@@ -154,14 +147,17 @@ async def test_a_turn_without_a_voice_stops_the_run(llm: LLM, run: Play, heading
     assert len([each for each in llm.requests if each.asking.startswith(f"# {heading}")]) == 3 * 2
 
 
-@pytest.mark.parametrize("heading", ["Settling the topic", "The first draft of the abstract"])
+@pytest.mark.parametrize(
+    "heading", ["Settling the topic", pytest.param("The first draft of the abstract", marks=pytest.mark.slow)]
+)
 async def test_what_a_run_stands_on_stops_it(llm: LLM, run: Play, heading: str):
     mute(llm, heading)
     with pytest.raises(ModelError, match="no valid reply"):
         await run("turns=1")
 
 
-@pytest.mark.parametrize("drafts", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("drafts", [1, 2])
 async def test_a_run_resumed_after_a_bad_ballot_gives_the_same(run: Play, llm: LLM, drafts: int):
     """Stopped by its budget after the vote, and resumed with a model that has learnt to vote."""
     mute(llm, VOTE, 1)
@@ -193,6 +189,7 @@ async def test_a_bad_reviewer_leaves_a_revision_without_a_review(llm: LLM, run: 
     assert len(left_out(played)) == 1
 
 
+@pytest.mark.slow
 async def test_a_discussion_of_fixed_roles_goes_on_without_a_critic(llm: LLM, run: Play):
     mute(llm, "Judging the idea")
     played = await run("system=discussion", "topic=T", "discussion.turns=2")

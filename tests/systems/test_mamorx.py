@@ -13,19 +13,23 @@ from manyheads.base.errors import BudgetError, ModelError
 from manyheads.base.http import Pace
 from manyheads.core.events import Stage
 from manyheads.literature import fulltext
+from support.direct import EVERY, NAME, Play, Played, config_for, play
 from support.faults import Fault
 from support.files import FileServer
-from support.hosts import EACH, SLOWLY
+from support.hosts import BOTH
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, committee, tei
 from support.pdfs import TITLE as HEAD
 from support.pdfs import body, heading, typeset
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 
-Play = Callable[..., Any]
 BY_TOOL, BY_FIELD = "models.default.tools=true", "models.default.tools=false"
+COURSES = [
+    (BY_TOOL, NAME),
+    (BY_FIELD, NAME),
+    *(pytest.param(BY_TOOL, host, marks=pytest.mark.slow) for host in BOTH),
+]
 QUOTE = "a network on 300 recordings with a learning rate of 0.001"
 GOOD = {"sources": [{"where": "Section 2", "quote": QUOTE}], "text": "The settings are told."}
 EMPTY = {"strengths": [], "weaknesses": [GOOD], "questions": []}
@@ -84,14 +88,7 @@ def who(played: Played) -> list[str]:
 # The course.
 
 
-@pytest.mark.parametrize(
-    ("tools", "host"),
-    [
-        (BY_TOOL, "autogen"),
-        pytest.param(BY_TOOL, "agentscope", marks=pytest.mark.slow),
-        (BY_FIELD, "autogen"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "host"), COURSES)
 async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools: str, host: str) -> None:
     llm.tool_calls = [question("clarity"), question("impact")]
     played = await run(tools, f"host={host}", inquiries=inquiries("clarity", "impact"))
@@ -145,14 +142,7 @@ async def test_the_leader_writes_from_what_experts_have_said(run: Play) -> None:
     assert "As Clarity" not in plan.asking
 
 
-@pytest.mark.parametrize(
-    ("tools", "host"),
-    [
-        (BY_TOOL, "autogen"),
-        pytest.param(BY_TOOL, "agentscope", marks=pytest.mark.slow),
-        (BY_FIELD, "autogen"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "host"), COURSES)
 async def test_experts_who_are_asked_at_once_answer_at_once(
     run: Play, llm: LLM, host: str, tools: str
 ) -> None:
@@ -164,7 +154,7 @@ async def test_experts_who_are_asked_at_once_answer_at_once(
     assert llm.peak == 3
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_an_expert_remembers_what_it_was_asked(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [
         question("clarity", "First?"),
@@ -182,6 +172,7 @@ async def test_an_expert_remembers_what_it_was_asked(run: Play, llm: LLM, host: 
     assert "Beside?" not in last.asking
 
 
+@pytest.mark.slow
 async def test_the_leader_may_follow_up_until_it_has_finished(run: Play, llm: LLM) -> None:
     llm.tool_calls = [question("clarity")]
     played = await run(BY_TOOL, "mamorx.exchanges=9", finished=two_heard)
@@ -195,7 +186,7 @@ async def test_the_leader_may_follow_up_until_it_has_finished(run: Play, llm: LL
 # Bounds.
 
 
-@pytest.mark.parametrize("host", EACH)
+@pytest.mark.parametrize("host", EVERY)
 async def test_no_more_is_asked_than_may_be(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [question(each) for each in EXPERTS]
     played = await run(BY_TOOL, f"host={host}", "mamorx.exchanges=2")
@@ -216,7 +207,7 @@ async def test_a_leader_without_tools_is_held_to_the_same(run: Play) -> None:
     assert any("8 questions" in line for line in played.result["warnings"])
 
 
-@pytest.mark.parametrize("tools", [BY_TOOL, BY_FIELD])
+@pytest.mark.parametrize("tools", [BY_TOOL, pytest.param(BY_FIELD, marks=pytest.mark.slow)])
 async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_written(
     run: Play, llm: LLM, tools: str
 ) -> None:
@@ -262,7 +253,7 @@ def at(scholar: Scholar) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize("host", EACH)
+@pytest.mark.parametrize("host", EVERY)
 async def test_the_impact_expert_searches_for_a_claim(
     run: Play, llm: LLM, scholar: Scholar, host: str
 ) -> None:
@@ -288,6 +279,7 @@ async def test_the_impact_expert_searches_for_a_claim(
     assert played.result["turns"]["novelty"] == 3, "a phrase, relevance and comparison of one paper"
 
 
+@pytest.mark.slow
 async def test_what_it_found_is_asked_once_if_the_run_goes_on(run: Play, llm: LLM, scholar: Scholar) -> None:
     searching(llm, "owls mice snow")
     sets = (BY_TOOL, *WITH_NOVELTY, *at(scholar))
@@ -301,6 +293,7 @@ async def test_what_it_found_is_asked_once_if_the_run_goes_on(run: Play, llm: LL
     assert played.result["novelty"]["conflicts"] == [RIVAL]
 
 
+@pytest.mark.slow
 async def test_a_search_that_fails_leaves_the_claim_open(run: Play, llm: LLM, scholar: Scholar) -> None:
     def fails(request: Request) -> dict[str, Any]:
         scholar.troubles.append(Trouble("status", times=None, status=503))
@@ -318,7 +311,7 @@ async def test_a_search_that_fails_leaves_the_claim_open(run: Play, llm: LLM, sc
 # What agents read of the paper.
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_an_expert_reads_the_paper_by_tools(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [
         question("clarity"), ("read_section", {"name": "Section 2"}), ("search_paper", {"words": "snow depth"}),
@@ -360,6 +353,7 @@ async def test_an_expert_is_told_who_cites_whom(run: Play, llm: LLM, scholar: Sc
     assert "it is cited by [1]." in second
 
 
+@pytest.mark.slow
 async def test_agents_see_the_passage_of_an_open_text_as_data(
     run: Play, llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,7 +476,7 @@ async def test_what_a_paper_says_stands_in_fences_in_every_request(
     assert seen > len(requests) // 2
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_repeated_question_still_has_the_sections_that_were_read(
     run: Play, llm: LLM, host: str
 ) -> None:
@@ -554,7 +548,7 @@ async def test_a_spent_budget_leaves_the_draft_with_what_was_found_of_its_source
     )
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 @pytest.mark.parametrize("tools", [BY_TOOL, pytest.param(BY_FIELD, marks=pytest.mark.slow)])
 async def test_a_run_that_stopped_anywhere_comes_to_the_same(
     run: Play, llm: LLM, tmp_path: Path, host: str, tools: str
@@ -569,7 +563,7 @@ async def test_a_run_that_stopped_anywhere_comes_to_the_same(
     }
     whole = await run(tools, f"host={host}", folder="whole", **given)
     calls = len(whole.requests)
-    for stop in (2, 3, 5, calls - 1):
+    for stop in (3, calls - 1):
         llm.requests.clear()
         folder = f"stopped-{stop}"
         with pytest.raises(BudgetError):

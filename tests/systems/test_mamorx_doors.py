@@ -11,11 +11,10 @@ import pytest
 from manyheads.base.folders import TRACEBACK
 from manyheads.core.events import Warned
 from manyheads.documents import Reference
-from support.hosts import EACH
+from support.direct import EVERY, Played, config_for, play
 from support.llm import LLM
 from support.manuscripts import committee, tei
 from support.papers_read import entry, paper, review
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, record
 
@@ -84,8 +83,8 @@ def traceback(played: Played) -> str:
     return (played.folder / TRACEBACK).read_text()
 
 
-@pytest.mark.parametrize("host", EACH)
-@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("host", EVERY)
+@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_an_expert(run: Play, broken: Callable[..., str], host: str, tools: bool) -> None:
     played = await run(broken("ExpertAnswer", "impact_expert"), f"host={host}", tools=tools)
     assert [(one["expert"], bool(one["answer"])) for one in played.result["exchanges"]] == [
@@ -148,7 +147,7 @@ def phrase(request: Request) -> str:
 
 
 @pytest.mark.usefixtures("unpaced", "own_cache")
-@pytest.mark.parametrize("conflict", [True, False])
+@pytest.mark.parametrize("conflict", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_a_comparison(
     llm: LLM, scholar: Scholar, tmp_path: Path, broken: Callable[..., str], conflict: bool
 ) -> None:

@@ -1,19 +1,15 @@
 """The baselines of MAMORX read off what reaches a model server: one prompt, the same without outside knowledge, one agent alone."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from manyheads.systems.loading import load
-from support.hosts import HOSTS
+from support.direct import EVERY, Play, Played, config_for, play
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, committee, tei
-from support.play import Played, config_for, play
 from support.requests import Request
 
-Play = Callable[..., Any]
 GOOD = {"sources": [{"where": "Section 3", "quote": "91 percent of strikes"}], "text": "It is measured."}
 BAD = {
     "sources": [{"where": "Section 3", "quote": "owls sleep through the whole winter"}],
@@ -104,19 +100,10 @@ async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: 
     assert played.result["review"]["entries"][0]["value"] == "Two."
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EVERY)
 async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [("read_section", {"name": "Results"}), ("search_cited", {"words": "snow"})]
     played = await run("mamorx.maker=alone", "mamorx.tokens=1", "models.default.tools=true", f"host={host}")
     assert "search_cited" not in played.requests[0].tools, "nothing was looked up"
     [result] = [said.text for said in played.requests[-1].messages if said.role == "tool"]
     assert SECTIONS["3", "Results"] in result
-
-
-@pytest.mark.parametrize(
-    "name", ["mamorx", "mamorx-plain", "mamorx-outline", "mamorx-multi-agent", "mamorx-alone"]
-)
-def test_each_config_is_one_maker(name: str) -> None:
-    maker = name.removeprefix("mamorx-")
-    assert load([name]).settings.maker == (maker if maker in ("plain", "outline", "alone") else "committee")

@@ -13,13 +13,14 @@ from manyheads.base.errors import BudgetError
 from manyheads.corpus.meta import BuildOptions
 from manyheads.documents import Reference
 from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.novelty import dated
 from manyheads.systems.mamorx.result import NoveltyAssessment
 from support.corpora import built
+from support.direct import Played
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper as scientific
 from support.papers_read import ABSTRACT, TITLE, Read, entry, paper, review
-from support.play import Played
 from support.requests import Request
 from support.scholar import Record, Scholar, Trouble, record
 
@@ -201,7 +202,6 @@ async def test_what_is_dropped_does_not_count(assess: Review, scholar: Scholar) 
     ("known", "before"),
     [
         ({"source": "/papers/1507.01234v2.pdf"}, "2015-07-01"),
-        pytest.param({"numbers": ("1507.01234",)}, "2015-07-01", marks=pytest.mark.slow),
         ({"numbers": ("10.1234/Harvest",)}, "2016-01-01"),
     ],
 )
@@ -249,38 +249,37 @@ NEXT_YEAR = dt.datetime.now(dt.UTC).year + 1
 @pytest.mark.parametrize(
     ("read", "bound", "before"),
     [
-        (paper(numbers=("1507.01234",), year=2016, made=dt.date(2016, 3, 1)), "arxiv", "2015-07-01"),
         (paper(*LATE, year=2016, made=dt.date(2016, 3, 1)), "printed", "2016-01-01"),
         (paper(*LATE, made=dt.date(2016, 3, 1)), "file", "2016-03-01"),
         (paper(*LATE, made=dt.date(2014, 3, 1)), "file", "2014-03-01"),
         (paper(*LATE, made=dt.date(2013, 12, 31)), "references", "2015-01-01"),
         (paper(*LATE, made=dt.date(NEXT_YEAR, 1, 1)), "references", "2015-01-01"),
         (paper(*LATE, *dating(NEXT_YEAR)), "references", "2015-01-01"),
-        (paper(*LATE[:4]), "", ""),
+        (paper(*LATE[:4]), "", None),
+    ],
+    ids=["year", "file", "same year", "file too old", "file to come", "year to come", "few"],
+)
+def test_a_paper_is_dated_by_what_it_says(read: Read, bound: str, before: str | None) -> None:
+    """Its year, the day on which its file was made, the latest of some references."""
+    day = before and dt.date.fromisoformat(before)
+    assert dated(read.document, dt.datetime.now(dt.UTC).date()) == (day or None, bound)
+
+
+@pytest.mark.parametrize(
+    ("read", "bound", "before"),
+    [
+        (paper(numbers=("1507.01234",), year=2016, made=dt.date(2016, 3, 1)), "arxiv", "2015-07-01"),
         (paper(), "", ""),
     ],
-    ids=[
-        "number",
-        "year",
-        "file",
-        "same year",
-        "file too old",
-        "file to come",
-        "year to come",
-        "few",
-        "none",
-    ],
 )
-async def test_a_paper_is_dated_by_what_it_says_and_the_result_says_by_what(
+async def test_the_result_says_by_what_a_paper_is_dated(
     assess: Review, scholar: Scholar, read: Read, bound: str, before: str
 ) -> None:
-    """Its number on arXiv, its year, the day on which its file was made, the latest of some references."""
     played = await assess(read)
     novelty = found(played)
     assert (novelty.bound, novelty.before) == (bound, before)
     asked = {one.params.get("publicationDateOrYear") for one in scholar.requests if "search" in one.path}
-    last = before and str(dt.date.fromisoformat(before) - dt.timedelta(days=1))
-    assert f":{last}" in asked if before else asked == {None}
+    assert ":2015-06-30" in asked if before else asked == {None}
     warned = [line for line in played.result["warnings"] if "literature.before" in line]
     assert bool(warned) == (not bound), "without a date, later papers may count as prior work"
 
@@ -289,19 +288,14 @@ async def test_a_paper_is_dated_by_what_it_says_and_the_result_says_by_what(
 
 
 async def test_only_what_is_relevant_is_compared(assess: Review, llm: LLM) -> None:
+    llm.delay = 0.05
     llm.answers["verdict"] = lambda request: "RELEVANT" if rival(request) else "IRRELEVANT"
     played = await assess()
     assert len(titles(played, "relevance")) == 3
     assert titles(played, "compare") == [RIVAL]
     assert [one.relevant for one in found(played).related] == [True, False, False]
     assert "Be strict" in played.asked("Is the paper relevant?")[0].asking
-
-
-async def test_decisions_are_asked_for_at_once(assess: Review, llm: LLM, scholar: Scholar) -> None:
-    scholar.papers = [held(n, f"Accounts of a late harvest, volume {n} of six") for n in range(6)]
-    llm.delay = 0.2
-    await assess()
-    assert llm.peak == 6
+    assert llm.peak == 3, "decisions are asked for at once"
 
 
 async def test_one_paper_beside_which_it_is_not_novel_decides(assess: Review, llm: LLM) -> None:
@@ -351,7 +345,7 @@ async def test_a_source_that_is_down_makes_nothing_novel(assess: Review, scholar
     )
 
 
-@pytest.mark.parametrize("decision", ["NOVEL", "NOT NOVEL"])
+@pytest.mark.parametrize("decision", ["NOVEL", pytest.param("NOT NOVEL", marks=pytest.mark.slow)])
 async def test_where_one_of_two_sources_is_down_only_a_conflict_counts(
     assess: Review, llm: LLM, scholar: Scholar, decision: str
 ) -> None:
@@ -372,8 +366,14 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("decision", ["NOVEL", pytest.param("NOT NOVEL", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("task", "decision"),
+    [
+        ("compare", "NOVEL"),
+        *(pytest.param(task, "NOVEL", marks=pytest.mark.slow) for task in ("phrase", "relevance")),
+        *(pytest.param(task, "NOT NOVEL", marks=pytest.mark.slow) for task in TASKS),
+    ],
+)
 async def test_an_answer_that_fails_is_a_gap(assess: Review, llm: LLM, task: str, decision: str) -> None:
     def fails(request: Request) -> bool:
         return TASKS[task] in request.asking and (task == "phrase" or not rival(request))
@@ -404,6 +404,7 @@ async def test_without_title_or_abstract_nothing_is_asked(assess: Review, llm: L
     assert llm.calls == 0
 
 
+@pytest.mark.slow
 async def test_a_spent_budget_ends_it_and_a_conflict_found_by_then_stands(
     assess: Review, llm: LLM, tmp_path: Path
 ) -> None:
@@ -464,6 +465,7 @@ async def test_what_others_wrote_is_fenced_wherever_it_is_shown(
     assert any("“A harvest”" in line for line in played.result["warnings"])
 
 
+@pytest.mark.slow
 async def test_no_later_paper_is_prior_work_in_a_corpus_with_a_later_bound(
     assess: Review, llm: LLM, scholar: Scholar, tmp_path: Path
 ) -> None:

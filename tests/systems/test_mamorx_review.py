@@ -1,7 +1,7 @@
 """A review of a paper: its form, what its points rest on, and the text that an author reads."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,11 @@ from manyheads.systems.mamorx.desk import PART, parts
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.replies import WrittenReview
 from manyheads.systems.mamorx.review import ReviewForm, form_names, form_of
+from support.direct import EVERY, Play, Played, config_for, play
 from support.faults import Fault
-from support.hosts import EACH
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, SECTIONS, committee, tei
-from support.play import Played, config_for, play
 
-Play = Callable[..., Any]
 PROMPTS = Prompts(Resources())
 SHIPPED = ("free", "iclr", "mamorx", "neurips", "outline")
 
@@ -184,7 +182,7 @@ async def test_a_source_is_looked_up(run: Play) -> None:
         assert (f"Point {n}." in verified) == (state != "absent"), where
 
 
-@pytest.mark.parametrize("host", EACH)
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_source_that_is_nowhere_is_corrected_on_every_host(run: Play, host: str) -> None:
     named = [point("A.", (where, NOWHERE)) for where in ("[99]", "N99", "Section 1")]
     played = await run(f"host={host}", weaknesses=named, summary=f"It says “{NOWHERE}”.")

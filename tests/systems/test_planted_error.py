@@ -15,8 +15,8 @@ from manyheads.documents import Document, Section, Table, read_document
 from manyheads.judges.planted_error.judging import ReviewPoint, alleges, names, points_of
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, as_json, plant
 from manyheads.judges.planted_error.result import CASES, KEY, PlantedDocument, plant_all, read_key
+from support.direct import Played, config_for, play
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 
 SUITE = shipped() / "evals" / "review-planted-errors"
@@ -85,9 +85,7 @@ def test_a_fault_stands_in_one_place_and_is_known_by_who_names_it(kind: Kind, pa
     )
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
-)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_other_seeds_plant_other_faults_that_are_proved_all_the_same(seed: int) -> None:
     for path in PAPERS:
         clean = read_document(path)
@@ -315,11 +313,6 @@ async def test_who_names_each_fault_finds_all_and_alleges_nothing(llm: LLM, tmp_
     report = (played.folder / "report.html").read_text()
     assert "Planted errors" in report
     assert all(each["about"] in unescape(report) for each in played.result["checks"])
-
-
-async def test_who_says_nothing_of_it_finds_none(llm: LLM, tmp_path: Path) -> None:
-    played = await judged(llm, tmp_path, lambda entry: [PRAISE])
-    assert shares(played) == dict.fromkeys(("all", *KINDS), (0, 0, 0))
 
 
 async def test_who_complains_about_everything_raises_as_many_false_alarms(llm: LLM, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,9 +12,8 @@ import pytest
 from manyheads.base.errors import ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
-from support.hosts import HOSTS
+from support.direct import Play, Played, config_for
 from support.llm import LLM
-from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import idea, unfinished, write
 
@@ -23,7 +21,6 @@ DOGS, OWLS, BATS, CATS = "Dogs find mines by smell.", "Owls plan.", "Bats map ca
 FIELDS = ("title", "problem", "objective", "hypothesis", "method", "expected_impact")
 TASTE = ("Owls", "Dogs", "Bats", "Cats")
 """What the judges of these tests like, the best first."""
-Play = Callable[..., Any]
 Places = list[dict[str, Any]]
 
 
@@ -58,16 +55,12 @@ def llm() -> Iterator[LLM]:
 
 
 @pytest.fixture
-def rank(llm: LLM, tmp_path: Path) -> Play:
+def rank(run: Play) -> Play:
     async def go(
         *sets: str, target: str = DOGS, ideas: Sequence[str] = (OWLS, BATS, CATS), folder: str = "run"
     ) -> Played:
-        given = (
-            "system=ranking",
-            f"ranking.target={json.dumps(target)}",
-            f"ranking.ideas={json.dumps(ideas)}",
-        )
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
+        given = f"ranking.target={json.dumps(target)}", f"ranking.ideas={json.dumps(ideas)}"
+        return await run("system=ranking", *given, *sets, folder=folder)
 
     return go
 
@@ -219,19 +212,13 @@ BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
         ".idea` is `9`; the form asks for `<1–4",
     ),
 }
-ON = dict(zip(BAD, cycle(HOSTS), strict=False))
-"""Where the quick suite gives each; the slow one does so on the other hosts."""
 
 
 @pytest.mark.parametrize(
-    ("bad", "host"),
-    [
-        pytest.param(bad, host, marks=[] if host == ON[bad] else [pytest.mark.slow])
-        for bad in BAD
-        for host in HOSTS
-    ],
+    "bad",
+    ["repeats one", *(pytest.param(bad, marks=pytest.mark.slow) for bad in BAD if bad != "repeats one")],
 )
-async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, bad: str, host: str) -> None:
+async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, bad: str) -> None:
     spoil, said = BAD[bad]
     spoilt: list[str] = []
 
@@ -242,7 +229,7 @@ async def test_a_ranking_that_is_none_is_asked_for_again(rank: Play, llm: LLM, b
         return spoil(liked(request))
 
     llm.answers["ranking"] = once
-    played = await rank(f"host={host}")
+    played = await rank()
     assert (played.result["failed"], played.result["s"]) == (0, pytest.approx(1 / 3))
     again = [each for each in played.requests if "Answer the same question again" in each.messages[-1].text]
     assert len(again) == 1
@@ -305,6 +292,7 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     ]
 
 
+@pytest.mark.slow
 async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play, llm: LLM) -> None:
     """Beside ideas that tell it, such a field would give the target away."""
     said = iter(["NONE (the text says nothing of it)"])
@@ -316,6 +304,7 @@ async def test_a_field_that_says_none_and_goes_on_is_asked_for_again(rank: Play,
     assert not any("the text says nothing" in each.text for each in judged(played))
 
 
+@pytest.mark.slow
 async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     long = "Dogs find mines by smell, and nobody knows how far away a mine may lie, nor how deep it may be."
     [warning] = (await rank(target=long)).result["warnings"]
@@ -328,6 +317,7 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_ideas_without_a_field_in_common_are_not_ranked_by_their_titles(rank: Play, llm: LLM) -> None:
     for number, name in enumerate(FIELDS[1:]):
         llm.answers[name] = lambda request, dogs=number == 0: (
@@ -354,6 +344,7 @@ async def test_as_in_the_paper_the_target_alone_is_condensed(rank: Play, tmp_pat
     assert [each["text"] for each in played.result["ideas"]] == [None, BATS]
 
 
+@pytest.mark.slow
 async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> None:
     runs = [
         rebuttal(tmp_path / "owls", "Owls 0", "Owls 1", "Owls 2"),
@@ -372,6 +363,7 @@ async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> N
     assert ([each["round"] for each in final["ideas"]], final["settled"]) == ([2, 1], 1.0)
 
 
+@pytest.mark.slow
 async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
     found = (await rank("ranking.orders=1", ideas=(f"{OWLS} They do.",))).result
     assert (found["s"], found["s_interval"]) == (1.0, None)
@@ -409,6 +401,7 @@ async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_
         assert other.result["warnings"] == []
 
 
+@pytest.mark.slow
 async def test_a_judge_is_at_home_where_the_ideas_were_improved(rank: Play, tmp_path: Path) -> None:
     ideas: list[str] = []
     for area in ("zoology", "botany", "zoology"):
@@ -459,6 +452,7 @@ async def test_nothing_is_begun_with_what_cannot_be_ranked(
     )
 
 
+@pytest.mark.slow
 async def test_the_targets_own_text_among_the_ideas_is_told(rank: Play, llm: LLM, tmp_path: Path) -> None:
     """By its title an idea is condensed anew, and may come out in other words."""
     (tmp_path / "dogs.md").write_text(f"# Known\n\n{DOGS}\n", encoding="utf-8")

@@ -9,11 +9,11 @@ import pytest
 from manyheads.base.errors import BudgetError
 from manyheads.config import RunConfig
 from manyheads.models import abilities
+from support.direct import EVERY, Played, config_for, play
 from support.faults import Fault
-from support.hosts import HOSTS, SLOWLY
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.manuscripts import committee, tei
-from support.play import Played, config_for, play
 from support.requests import Request
 
 VLLM = 400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
@@ -63,7 +63,7 @@ def heard(played: Played) -> list[Any]:
     return played.result.get("guests") or played.result["exchanges"]
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 @pytest.mark.parametrize(
     ("config", "says"), [(virsci, LLAMA_CPP), pytest.param(mamorx, VLLM, marks=pytest.mark.slow)]
 )

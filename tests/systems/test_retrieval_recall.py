@@ -18,9 +18,9 @@ from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems
 from manyheads.systems.results import closing_lines
 from planted import planted
+from support.direct import Played, config_for, play
 from support.llm import LLM
 from support.papers import write_corpus
-from support.play import Played, config_for, play
 
 BACKGROUND = "Robots drop glass cups, for nobody tells how hard they press."
 NEAR = ("Glass cups break as robots press hard.", "Robots that press cups hard drop them.")
@@ -140,11 +140,12 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert "+0.500" in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "why",
     [
-        pytest.param("a later year", marks=pytest.mark.slow),
-        pytest.param("it cites the paper under test", marks=pytest.mark.slow),
+        "a later year",
+        "it cites the paper under test",
         "the same title",
     ],
 )
@@ -172,6 +173,7 @@ async def test_later_papers_and_twins_are_as_if_they_were_not_there(
     assert target["within"] == total - 3, "itself, the later paper, and the other"
 
 
+@pytest.mark.slow
 async def test_a_reference_near_a_result_counts_beside_as_in_the_paper(tested: Any, tmp_path: Path) -> None:
     """near1 says what near0 says: who finds near0 alone is near it; the other two are near nobody."""
     texts = {"near0": BACKGROUND, "near1": BACKGROUND + " It is so."}
@@ -230,6 +232,7 @@ async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> Non
     assert recall(played, "semantic+entity", 4) == 1
 
 
+@pytest.mark.slow
 async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path) -> None:
     played = await tested(alone, "method=chance", "depths=[4,100]")
     within = played.result["targets"][0]["within"]
@@ -256,6 +259,7 @@ async def test_papers_are_drawn_by_the_seed_and_intervals_are_over_papers(
         assert one["interval"] == "t"
 
 
+@pytest.mark.slow
 async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path: Path) -> None:
     with pytest.raises(MeasureError, match="no paper cites 3 earlier papers") as error:
         await tested(corpus(tmp_path, {}))

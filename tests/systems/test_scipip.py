@@ -1,6 +1,7 @@
 """SciPIP read off what reaches a model server: the three paths, who sees what, which ideas become one, which are kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,12 @@ from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.proposal import keep_best, merge
 from manyheads.systems.scipip.result import Candidate, ScipipConfig, ScreeningRecord
+from support.direct import Play, Played, config_for
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
-from support.play import Played, config_for, play
 from support.requests import Request
 
-Play = Callable[..., Any]
 BACKGROUND = (
     "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
     "is slow, and nobody has said when it is worth its time."
@@ -89,19 +89,11 @@ def script() -> Script:
 
 
 @pytest.fixture
-def run(llm: LLM, script: Script, tmp_path: Path) -> Play:
-    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
-        scores = {"fit": script.fit, "novelty": 5, "feasibility": 5}
-        llm.answers.update({"ideas": script.ideas, "entities": script.entities, **scores, **answers})
-        given = (
-            "system=scipip",
-            f"inputs.background={BACKGROUND}",
-            "scipip.ideas=6",
-            "scipip.brainstorm=[2,2]",
-        )
-        return await play(config_for(llm, *given, *sets), tmp_path / folder, llm)
-
-    return runner
+def run(run: Play, llm: LLM, script: Script) -> Play:
+    scores = {"fit": script.fit, "novelty": 5, "feasibility": 5}
+    llm.answers.update({"ideas": script.ideas, "entities": script.entities, **scores})
+    given = f"inputs.background={BACKGROUND}", "scipip.ideas=6", "scipip.brainstorm=[2,2]"
+    return partial(run, "system=scipip", *given)
 
 
 def titles(played: Played) -> list[str]:
@@ -127,7 +119,7 @@ def channels(played: Played, reason: str) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "brainstorms", "indexed"),
     [
-        pytest.param("A", 0, 1, marks=pytest.mark.slow),
+        ("A", 0, 1),
         pytest.param("B", 1, 1, marks=pytest.mark.slow),
         ("C", 1, 2),
     ],
@@ -203,6 +195,7 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
 
 
+@pytest.mark.slow
 async def test_the_details_of_a_paper_that_was_read_whole_are_shown(run: Play, tmp_path: Path) -> None:
     """Tables 10 and 11 show contributions with their methods; of an abstract alone there are only main ideas."""
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(4)])
@@ -239,6 +232,7 @@ async def test_sentences_are_no_entities(run: Play) -> None:
     assert any("1 of 2 entities" in warning for warning in played.result["warnings"])
 
 
+@pytest.mark.slow
 async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> None:
     played = await run(
         "scipip.path=A", "inputs.background=Which skin tones do optical sensors miss?", entities=[]

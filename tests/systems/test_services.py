@@ -13,8 +13,8 @@ from manyheads.base.resources import Resources
 from manyheads.core.events import Searched, Warned
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.systems.loading import load
+from support.direct import Played, config_for, play, play_now
 from support.llm import LLM
-from support.play import Played, config_for, play, play_now
 from support.scholar import Asked, Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"
@@ -107,6 +107,7 @@ def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[As
     assert "Degraded" not in page
 
 
+@pytest.mark.slow
 async def test_a_source_that_fails_marks_the_result(run: Run, scholar: Scholar):
     scholar.troubles.append(Trouble("status", times=None, status=503))
     played = await run("literature.cascade=[semantic_scholar, local]", "topic=Robust retrieval")

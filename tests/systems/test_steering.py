@@ -104,6 +104,7 @@ def test_a_person_who_accepts_all_changes_nothing(tmp_path: Path, system: str) -
     assert (steered.usage, steered.warnings) == (alone.usage, alone.warnings)
 
 
+@pytest.mark.slow
 def test_ideas_are_added_and_picked(tmp_path: Path, llm: LLM) -> None:
     mine = {
         "thought": "Owls.", "title": "Owls plan", "idea": "We plan with owls.", "experiment": "We watch them.",
@@ -127,9 +128,8 @@ def test_the_vote_is_on_the_ideas_that_a_person_picks(tmp_path: Path, llm: LLM) 
     assert result.result.votes
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
+def test_what_cannot_be_done_is_asked_for_again(tmp_path: Path) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"action": "pick", "picks": [9]}, "picks"),
         ({"action": "pick"}, "name at least one"),
         ({"action": "pick", "picks": [1, 1]}, "twice"),
@@ -138,12 +138,11 @@ def test_the_vote_is_on_the_ideas_that_a_person_picks(tmp_path: Path, llm: LLM) 
         ({"action": "dance"}, "action"),
         ({}, "action"),
         ({"action": "back", "remark": "x" * 30_000}, "20,000"),
-    ],
-)
-def test_what_cannot_be_done_is_asked_for_again(tmp_path: Path, answer: dict[str, Any], problem: str) -> None:
-    person = Scripted(steer=[answer, {"action": "accept"}])
+    ]
+    person = Scripted(steer=[*(answer for answer, _ in wrong), {"action": "accept"}])
     run("virsci", tmp_path, None, person, steer="idea")
-    assert problem in person.asked("steer")[1].problem
+    for (_, problem), again in zip(wrong, person.asked("steer")[1:], strict=True):
+        assert problem in again.problem
 
 
 def test_a_stage_is_sent_back_as_often_as_the_config_says(tmp_path: Path) -> None:

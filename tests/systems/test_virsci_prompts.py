@@ -10,8 +10,8 @@ import pytest
 from manyheads.core.events import Retrieved, Said
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
+from support.direct import Played, play_now
 from support.llm import LLM
-from support.play import Played, play_now
 from support.requests import Request
 
 
@@ -287,7 +287,9 @@ class TestAbstract:
 
 
 def test_no_prompt_shows_a_real_name(played: Played):
-    names = json.loads((resolve_corpus("sample") / "names.json").read_text(encoding="utf-8")).values()
+    names = json.loads(
+        (resolve_corpus("sample", embedding="lexical") / "names.json").read_text(encoding="utf-8")
+    ).values()
     text = "\n".join(request.text for request in played.requests)
     assert not [name for name in names if name in text]
 

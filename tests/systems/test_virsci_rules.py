@@ -1,9 +1,10 @@
 """The rules of the five stages, each switched and seen in a run."""
 
 import itertools
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,13 @@ import pytest
 
 from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.base.resources import shipped
-from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
+from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Searched, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
+from support.direct import EVERY, Play, Played, config_for, play, play_now
 from support.faults import Fault
-from support.hosts import SLOWLY
 from support.llm import LLM
-from support.play import Played, config_for, play, play_now
 from support.requests import Request
 
-Play = Callable[..., Any]
 NOTES = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
 """Of a vote, beside answers that give every field called `idea` a text."""
 HEADINGS = {
@@ -30,22 +29,6 @@ HEADINGS = {
     "abstract": "Improving the abstract",
 }
 """Of the questions that a member may invite a guest at, by stage."""
-
-
-@pytest.fixture
-def run(llm: LLM, tmp_path: Path) -> Play:
-    async def runner(*sets: str, **answers: object) -> Played:
-        llm.answers.update(answers)
-        return await play(config_for(llm, *sets), tmp_path / "run", llm)
-
-    return runner
-
-
-@pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    """The run in which no rule is switched."""
-    with LLM() as llm:
-        yield play_now(tmp_path_factory.mktemp("usual"), llm)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +75,7 @@ async def test_a_team_has_the_freshness_and_diversity_that_are_asked_for(run: Pl
     assert not [each for each in played.of(Warned) if each.stage == "selection"]
 
 
+@pytest.mark.slow
 async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
     played = await run("topic=T", "team.size=4", "team.freshness=0.75")
     assert played.result["freshness"] != 0.75
@@ -101,10 +85,9 @@ async def test_a_share_that_cannot_be_reached_is_warned_of(run: Play):
     assert warning in played.result["warnings"]
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_ideas_are_looked_up_by_title_and_idea_or_as_a_whole(run: Play, whole: bool):
-    played = await run("topic=T", *(("ideas.query=whole",) if whole else ()))
-    parts = ("title", "idea", "experiment") if whole else ("title", "idea")
+async def test_ideas_are_looked_up_as_a_whole_if_the_config_says_so(run: Play):
+    played = await run("topic=T", "ideas.query=whole")
+    parts = ("title", "idea", "experiment")
     ideas = {"\n\n".join(each[part] for part in parts) for each in played.result["ideas"]}
     first, *others = (each.query.replace("Experiment: ", "") for each in played.of(Retrieved))
     assert first == played.result["topic"]["topic"]
@@ -142,6 +125,7 @@ async def test_declining_candidates_are_passed_over(run: Play):
     assert len(played.result["team"]) == 3
 
 
+@pytest.mark.slow
 async def test_a_team_that_stays_small_says_so(run: Play):
     played = await run("turns=1", "team.max_invitations=4", accept=False)
     assert len(played.result["team"]) == 1
@@ -159,6 +143,7 @@ async def test_a_named_leader_leads(run: Play):
     assert "Scientist7" not in [event.candidate for event in played.of(Recruited)]
 
 
+@pytest.mark.slow
 async def test_who_is_alone_needs_no_majority(run: Play):
     played = await run("turns=1", "team.size=1", agree=False)
     assert not [event for event in played.of(Judged) if event.subject == "consensus"]
@@ -183,17 +168,13 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
     assert not any("What was in dispute" in request.asking for request in first)
 
 
-@pytest.mark.parametrize(
-    ("given", "agreed"),
-    [((True, False), False), pytest.param((True, True, True, False), True, marks=pytest.mark.slow)],
-)
-async def test_half_of_a_team_is_no_majority(run: Play, given: tuple[bool, ...], agreed: bool):
+async def test_half_of_a_team_is_no_majority(run: Play):
     played = await run(
-        "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", *given), stay=True
+        "turns=1", "team.size=4", "topics.max_restarts=0", agree=in_order("agree", True, False)
     )
     [outcome] = [event.outcome for event in played.of(Judged) if event.subject == "consensus"]
-    assert outcome == f"{3 if agreed else 2} of 4 agree"
-    assert bool(played.result["warnings"]) != agreed
+    assert outcome == "2 of 4 agree"
+    assert played.result["warnings"]
 
 
 async def test_members_who_are_not_interested_leave_and_the_rest_go_on(run: Play):
@@ -237,6 +218,7 @@ async def test_three_ideas_of_highest_confidence_go_on(run: Play):
     assert min(confidence[n] for n in kept) >= max(confidence[n] for n in confidence if n not in kept)
 
 
+@pytest.mark.slow
 async def test_novelty_can_count_double(run: Play):
     played = await run("topic=T", "ideas.novelty_weight=2")
     for idea in played.result["ideas"]:
@@ -266,12 +248,8 @@ async def test_the_majority_wins(run: Play):
     assert {vote["choice"] for vote in played.result["votes"]} == {2}
     assert played.result["idea"]["votes"] == 3
     assert played.result["idea"]["tie"] is None
-
-
-async def test_a_vote_is_told_by_titles_as_others_have_other_numbers(run: Play):
-    played = await run("turns=1", choice=ranked(2), **rising())
     votes = played.said("vote")
-    assert len({said.data["choice"] for said in votes}) > 1
+    assert len({said.data["choice"] for said in votes}) > 1, "each is shown them in another order"
     assert {said.text.rpartition("\n\n")[2] for said in votes} == {"My vote: Idea 2"}
 
 
@@ -310,13 +288,6 @@ async def test_at_temperature_0_votes_that_would_be_copies_are_asked_once_and_sa
     assert played.result["inference_cost"] == 3 * (1 + 1 + 4 + 1)
 
 
-@pytest.mark.slow
-async def test_at_any_other_temperature_every_vote_is_asked(run: Play):
-    played = await run("topic=T", "turns=1", "turns.novelty=2", "models.default.temperature=0.1")
-    assert len(played.said("vote")) == 6
-    assert {vote["copy_of"] for vote in played.result["votes"]} == {None}
-
-
 async def test_without_novelty_assessment_the_last_idea_is_taken(run: Play):
     played = await run("topic=T", "novelty.enabled=false")
     assert played.result["idea"]["number"] == 3
@@ -353,9 +324,8 @@ async def test_fixed_turns_cost_members_times_turns(run: Play):
     assert played.result["inference_cost"] == sum(spoken.values()) == 3 * (1 + 3 + 3 + 3)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
-async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play, seed: int):
-    played = await run("topology=random", "turns=2", f"seed={seed}")
+async def test_random_topology_never_has_one_speak_twice_in_a_row(run: Play):
+    played = await run("topology=random", "turns=2", "seed=0")
     assert len(played.result["drafts"]) == 6
     for tasks in (["topic"], ["idea"], ["draft", "revise"]):
         speakers = [said.speaker for task in tasks for said in played.said(task)]
@@ -377,7 +347,8 @@ def test_a_guest_answers_once_into_the_discussion_and_does_not_join(advised: Cal
     assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist9")
 
 
-@pytest.mark.parametrize("tools", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [False, True])
 async def test_a_candidate_is_offered_neither_strangers_nor_tools(run: Play, tools: bool):
     played = await run("turns=1", "invitation.enabled=true", f"models.default.tools={tools}".lower())
     joins = played.asked("An invitation to a research team")
@@ -393,9 +364,9 @@ async def test_a_candidate_is_offered_neither_strangers_nor_tools(run: Play, too
     ("stage", "fields"),
     [
         ("topic", ("remark", "topic")),
-        ("idea", ("title", "idea")),
         ("novelty", ("thought",)),
-        ("abstract", ("title", "methods")),
+        pytest.param("idea", ("title", "idea"), marks=pytest.mark.slow),
+        pytest.param("abstract", ("title", "methods"), marks=pytest.mark.slow),
     ],
 )
 def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
@@ -417,10 +388,14 @@ def test_a_guest_of_a_reply_sees_what_it_is_asked_about(
         ideas = re.findall(r"<idea>\n(.*?)\n", voter.asking)
         assert re.findall(r"^Idea \d+:\n(.*)$", context, re.MULTILINE) == ideas
         assert f"My vote: idea {choice}" in said
+        told = [request for request in played.requests if guest["advice"] in request.text]
+        assert [each.system.split()[2].rstrip(",") for each in told] == [guest["by"]], "nobody else hears it"
+        assert (len(played.result["votes"]), len(played.said("vote"))) == (3, 4)
     elif stage == "idea":
         assert played.result["topic"]["topic"] in context
 
 
+@pytest.mark.slow
 async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: Play):
     invite = once("Scientist9", "Finding an idea")
     sets = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true")
@@ -431,15 +406,6 @@ async def test_a_wish_without_a_question_puts_no_words_into_anybodys_mouth(run: 
     assert "what you think of it" in request.asking
 
 
-def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(advised: Callable[[str], Played]):
-    played = advised("novelty")
-    [guest] = played.result["guests"]
-    told = [request for request in played.requests if guest["advice"] in request.text]
-    assert [request.system.split()[2].rstrip(",") for request in told] == [guest["by"]]
-    assert len(played.result["votes"]) == 3
-    assert len(played.said("vote")) == 4
-
-
 @pytest.mark.slow
 async def test_a_wish_for_an_impossible_guest_is_noted(run: Play):
     played = await run("topic=T", "invitation.enabled=true", invite="Dr. Nobody")
@@ -448,6 +414,7 @@ async def test_a_wish_for_an_impossible_guest_is_noted(run: Play):
     assert any("'Dr. Nobody'" in message and "no such scientist" in message for message in warned)
 
 
+@pytest.mark.slow
 async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM, run: Play):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
     played = await run(
@@ -502,7 +469,7 @@ async def test_a_guest_knows_the_team_and_its_task(llm: LLM, run: Play, tools: b
             assert all(hit["title"] in context for hit in hits)
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: Play, host: str):
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
     llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea" and bool(one.tools_answered)))
@@ -515,7 +482,8 @@ async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: 
     assert len(paid) == len(played.result["guests"]), "nobody is paid twice"
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", EVERY)
 async def test_a_repeated_question_without_tools_still_says_whom_one_may_ask(llm: LLM, run: Play, host: str):
     llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea"))
     played = await run("topic=T", "team.size=2", "invitation.enabled=true", f"host={host}")
@@ -524,7 +492,8 @@ async def test_a_repeated_question_without_tools_still_says_whom_one_may_ask(llm
     assert "## Whom you may ask" in again.text
 
 
-@pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [False, True])
 async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool):
     played = await run(
         "turns=1", "topic=T", "invitation.enabled=true", f"models.default.tools={tools}".lower()
@@ -542,8 +511,10 @@ async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool)
     [
         ("reply: Vote", "reply: Idea", r"task 'vote' must reply with Vote, not Idea"),
         ("description: A digital", "model: fancy\ndescription: A digital", r"its model is 'fancy'"),
-        ("find_scientists,", "find_everybody,", r"no such tool 'find_everybody'"),
-        ("  vote:", "  ballot:", r"virsci needs a task 'vote'"),
+        pytest.param(
+            "find_scientists,", "find_everybody,", r"no such tool 'find_everybody'", marks=pytest.mark.slow
+        ),
+        pytest.param("  vote:", "  ballot:", r"virsci needs a task 'vote'", marks=pytest.mark.slow),
     ],
 )
 async def test_a_card_that_does_not_fit_is_refused_before_anything_is_asked(
@@ -577,7 +548,7 @@ async def test_references_can_be_left_out(run: Play, ideas: int, votes: int):
     assert {len(each["references"]) for each in played.result["ideas"]} == {ideas}
 
 
-@pytest.mark.parametrize("fixed", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fixed", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_a_starting_topic_is_told_to_those_who_look_for_one(run: Play, fixed: bool):
     played = await run("turns=1", "topics.start=NanoGPT on a tiny machine", *["topic=Robots"] * fixed)
     told = [*played.asked(HEADINGS["topic"]), *played.asked("Settling the topic")]
@@ -591,12 +562,8 @@ async def test_a_starting_topic_is_told_to_those_who_look_for_one(run: Play, fix
     ("name", "guests"),
     [
         ("SCIENTIST_9", ["Scientist9"]),
-        ("null", []),
-        *(
-            pytest.param(name, ["Scientist9"], marks=pytest.mark.slow)
-            for name in (" “Scientist9” ", "Scientist9 (robotics)")
-        ),
-        *(pytest.param(name, [], marks=pytest.mark.slow) for name in ("None", "nobody", "")),
+        pytest.param("Scientist9 (robotics)", ["Scientist9"], marks=pytest.mark.slow),
+        pytest.param("null", [], marks=pytest.mark.slow),
     ],
 )
 async def test_names_of_guests_are_read_leniently(run: Play, name: str, guests: list[str]):
@@ -637,3 +604,19 @@ async def test_a_card_says_which_tools_its_speakers_have(
     assert {tuple(request.tools) for request in played.asked("Finding an idea")} == offered
     shown = any("## Whom you may ask" in request.text for request in played.requests)
     assert shown == any("invite_scientist" in names for names in offered)
+
+
+async def test_a_listed_tool_searches_the_corpus_and_is_noted(llm: LLM, run: Play, tmp_path: Path):
+    """The look-up happens in the turn, and the ledger keeps it."""
+    query = "graph neural networks molecules"
+    llm.tool_calls = [("search_papers", {"query": query, "limit": 2})]
+    paths = own_cards(tmp_path, "[find_scientists, invite_scientist]", "[search_papers]", "scientist")
+    played = await run("turns=1", "models.default.tools=true", "literature.cascade=[local]", paths)
+    looked = played.of(Searched)
+    assert {(one.source, one.query, one.outcome) for one in looked} == {("local", query, "found")}
+    assert all(tools in ([], ["search_papers"]) for tools in (request.tools for request in llm.requests))
+    assert any("Id: local:" in request.text for request in llm.requests)
+    assert played.result["searches"]
+    assert played.result["degraded"] == []
+    lines = (played.folder / "searches.jsonl").read_text("utf-8").splitlines()
+    assert {json.loads(line)["query"] for line in lines} == {query}

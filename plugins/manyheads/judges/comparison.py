@@ -154,11 +154,8 @@ async def compare(
 
         def check(reply: Comparison) -> str | None:
             named = sorted(each.idea for each in reply.places)
-            return (
-                None
-                if named == list(range(1, size + 1))
-                else invalid(run, "places", numbers=named, count=size)
-            )
+            right = named == [*range(1, size + 1)]
+            return None if right else invalid(run, "places", numbers=named, count=size)
 
         kind = comparison_of(run.reply_type(JUDGE, "compare", Comparison), size)
         variables = {"proposals": [texts[each] for each in numbers]}
@@ -169,12 +166,10 @@ async def compare(
         if isinstance(reply, Exception):
             return reply
         ranks = {
-            name: {str(numbers[each.idea - 1]): getattr(each, name) for each in reply.places}
+            name: _mid({str(numbers[each.idea - 1]): getattr(each, name) for each in reply.places})
             for name in CRITERIA
         }
-        return Order(
-            shown=numbers, ranks={name: _mid(some) for name, some in ranks.items()}, thought=reply.thought
-        )
+        return Order(shown=numbers, ranks=ranks, thought=reply.thought)
 
     answers: list[Any] = await together(*(one(n, numbers) for n, numbers in enumerate(shown, 1)))
     made: list[Order] = need_all(answers)
@@ -317,19 +312,18 @@ def report(record: Record) -> View:
         if result.standings and not (twos and part == "first")  # for two, the share of wins
     ]  # fmt: skip
     names = {each.number: each.name for each in result.ideas}
-    steps = [
-        Fold(
+
+    def step(order: Order) -> Fold:
+        ranks = order.ranks.get("overall", {})
+        note = ", ".join(f"{names[n]}: {ranks[str(n)]:g}" for n in order.shown) if ranks else ""
+        return Fold(
             title=" – ".join(names[number] for number in order.shown),
-            note="overall "
-            + ", ".join(f"{names[n]}: {order.ranks['overall'][str(n)]:g}" for n in order.shown)
-            if order.ranks
-            else "",
+            note=f"overall {note}" if note else "",
             failed=bool(order.failed),
             texts=[("In the order shown", order.thought or order.failed or "")],
         )
-        for bout in result.bouts
-        for order in bout.orders
-    ]
+
+    steps = [step(order) for bout in result.bouts for order in bout.orders]
     return view(record, "Ideas compared", essence(result), tables, steps)
 
 

@@ -98,7 +98,7 @@ class Contest:
 
     def __str__(self) -> str:
         words = count(len(self.target.text.split()), "word")
-        return f"{count(len(self.ideas), 'idea')}and a target of {words}"
+        return f"{count(len(self.ideas), 'idea')} and a target of {words}"
 
 
 def read_contest(named: str | None, ideas: Sequence[str], after: int | None = None) -> Contest:

@@ -33,7 +33,7 @@ from manyheads.judges.retrieval_recall.result import (
     need_corpus,
     report,
 )
-from manyheads.judges.shared import as_figure
+from manyheads.judges.shared import as_figure, figure_words
 from manyheads.measures.statistics import mean_difference, mean_of
 from manyheads.team.system import Number, System
 
@@ -213,11 +213,10 @@ async def find(
             changed = options.model_copy(update={"how": way.how, "bm25": options.semantic, "papers": None})
             result = await database.retrieve(case.text, changed, scope=case.scope)
             papers = [one.paper.id for one in result.papers]
-            if way.clusters:
-                how = (options.weights, options.threshold)
-                clusters = await asyncio.to_thread(database.clusters, papers, *how)
-                return clusters, result.notes
-            return [(one,) for one in papers], result.notes
+            if not way.clusters:
+                return [(one,) for one in papers], result.notes
+            how = options.weights, options.threshold
+            return await asyncio.to_thread(database.clusters, papers, *how), result.notes
     return [(one,) for one in papers], ()
 
 
@@ -391,8 +390,7 @@ def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]
                 recall.difference = as_figure(difference)
         row.recall[str(depth)] = recall
     last = row.recall[str(config.depths[-1])]
-    ends = "" if last.low is None else f" ({last.low:.2f} to {last.high:.2f})"
-    outcome = f"finds {last.mean:.2f}{ends} of the references among the first {config.depths[-1]}"
+    outcome = f"finds {figure_words(last)} of the references among the first {config.depths[-1]}"
     run.emit(Judged(stage=RETRIEVAL, turn=1, subject=row.title, outcome=outcome))
     return row
 

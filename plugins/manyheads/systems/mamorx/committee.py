@@ -24,7 +24,7 @@ from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperRe
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
 from manyheads.team.steering import steer
-from manyheads.team.tools import ASK, DELEGATE, PURSUE, PhraseArguments, ToolRefusedError, tool
+from manyheads.team.tools import ASK, DELEGATE, PURSUE, PhraseArguments, tool
 
 PURSUITS = 2  # search phrases that experts may add to the novelty assessment
 AT_ONCE = 6  # questions at once of a leader without tools
@@ -170,7 +170,7 @@ class Questioning:
             async def call(given: Any) -> str:
                 self._calls += 1
                 if not self._left:
-                    raise ToolRefusedError(self._tool_answer("enough"))
+                    return self._answer_in_words("enough", refuse=True)
                 inquiry = given.expert, getattr(given, TEXT_OF[kind]), given.expects
                 return await self._exchange(kind, *inquiry, turn, nested=True)
 
@@ -199,9 +199,8 @@ class Questioning:
         await together(*(put(one.kind, one.expert, one.text, one.expects) for one in reply.value.inquiries))
         return not reply.value.inquiries
 
-    def _tool_answer(self, problem: str, answer: str = "") -> str:
-        variables = {"problem": problem, "answer": answer}
-        return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", variables).strip()
+    def _answer_in_words(self, problem: str, answer: str = "", *, refuse: bool = False) -> str:
+        return desks.tool_answer(self.desk.run, ASK, refuse=refuse, problem=problem, answer=answer)
 
     async def _exchange(
         self,
@@ -215,11 +214,8 @@ class Questioning:
         nested: bool = False,
     ) -> str:
         """One exchange, and the text the leader gets; `heard` is its answer so far, in a turn from the journal."""
-        run, failed, number = (
-            self.desk.run,
-            self._tool_answer("silent"),
-            len(self.desk.run.result.exchanges) + 1,
-        )
+        run, failed = self.desk.run, self._answer_in_words("silent")
+        number = len(run.result.exchanges) + 1
         exchange = Exchange(number=number, kind=kind, expert=expert, text=text, expects=expects)
         run.result.exchanges.append(exchange)
         async with self._busy[expert]:
@@ -230,7 +226,7 @@ class Questioning:
                 except (ModelError, BugError) as error:
                     run.warn(EXCHANGES, f"question {number} to {NAMES[role_of(expert)]}: {error.message}")
         if exchange.answer:
-            return self._tool_answer("", exchange.answer)
+            return self._answer_in_words("", exchange.answer)
         exchange.failed = failed
         return failed
 
@@ -261,11 +257,8 @@ class Questioning:
                 enough = len(self._novelty.phrases) >= self._phrases
                 fault = "enough" if enough else novelty.fault_of(arguments.phrase)
                 related = [] if fault else await novelty.pursue(run, self._novelty, arguments.phrase)
-            shown = {"fault": fault, "related": related, "verdict": self._novelty.verdict}
-            text = prompts.render(f"tools/{PURSUE}.md.j2", shown).strip()
-            if fault:
-                raise ToolRefusedError(text)
-            return text
+            shown: dict[str, Any] = {"fault": fault, "related": related, "verdict": self._novelty.verdict}
+            return desks.tool_answer(run, PURSUE, refuse=bool(fault), **shown)
 
         return (tool(PURSUE, prompts, search),)
 

@@ -25,15 +25,19 @@ from manyheads.team.tools import FIND_CITED, FIND_PASSAGES, LOOK, READ, READ_TAB
 PART = 12_000  # letters of a section per call; longer ones come in parts
 
 
+def tool_answer(run: MamorxRun, name: str, *, refuse: bool = False, **variables: object) -> str:
+    """A tool's answer, by the template of its name; raises it as a `ToolRefusedError` if the call is refused."""
+    text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
+    if refuse:
+        raise tools.ToolRefusedError(text)
+    return text
+
+
 def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
     """The tools of a role card for the paper and the literature; those with nothing to read are left out."""
     paper, prompts = run.material, run.roles.prompts
 
-    def answer(name: str, *, refuse: bool = False, **variables: object) -> str:
-        text = prompts.render(f"tools/{name}.md.j2", variables).strip()
-        if refuse:
-            raise tools.ToolRefusedError(text)
-        return text
+    answer = partial(tool_answer, run)
 
     async def read(arguments: tools.SectionArguments) -> str:
         chapter = paper.chapter(arguments.name)

@@ -119,10 +119,10 @@ def cite(run: MamorxRun) -> None:
 
     Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
-    novelty = run.result.novelty or NoveltyAssessment()
-    for one in (each for each in novelty.related if not each.evidence):
+    phrases = run.result.novelty.phrases if run.result.novelty else []
+    for one in (each for each in run.result.related if not each.evidence):
         for number in one.phrases:
-            query = novelty.phrases[number - 1] if number else run.result.title
+            query = phrases[number - 1] if number else run.result.title
             way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=NOVELTY, turn=number)
             one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year, of=one.published)
 

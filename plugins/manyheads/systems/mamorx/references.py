@@ -21,7 +21,7 @@ from manyheads.literature.matching import CitedWorks, differences, near, words_o
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx.desk import NOVELTY, REFERENCES
 from manyheads.systems.mamorx.paper import MamorxRun, Manuscript, ranked
-from manyheads.systems.mamorx.result import CitedWork, NoveltyAssessment, Work
+from manyheads.systems.mamorx.result import CitedWork, Work
 
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted", "open_text"))
 MOST_LISTED = 1000  # cited works requested from a source
@@ -218,11 +218,7 @@ class _Check:
 async def read_open_texts(run: MamorxRun) -> None:
     """Read open texts of the relevant related papers and cited works nearest to the paper; their addresses are evidence."""
     paper, library, failures = run.material.document, run.library, list[str]()
-    related = (
-        (NOVELTY, one, one.title)
-        for one in (run.result.novelty or NoveltyAssessment()).related
-        if one.relevant
-    )
+    related = ((NOVELTY, one, one.title) for one in run.result.related if one.relevant)
     cited = ((REFERENCES, one, one.found) for one in run.result.references)
     works: list[tuple[str, Work, str]] = [each for each in (*related, *cited) if each[1].open_text]
     told = [f"{title} {one.abstract}" for _, one, title in works]

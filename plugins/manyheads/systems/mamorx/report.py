@@ -136,11 +136,8 @@ def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Com
             for source in claim.sources
             if source.page and source.state in ("exact", "close") and source.kind in IN_PAGES
         ]
-        doubt = (
-            ""
-            if claim.grounded or not result.names_sources
-            else "Not verified: not all of its sources were found.\n"
-        )
+        doubtful = result.names_sources and not claim.grounded
+        doubt = "Not verified: not all of its sources were found.\n" if doubtful else ""
         heading = f"{titles.get(claim.number, claim.field)} ({claim.number})"
         page = next((source.page for source in claim.sources if source.page and source.state != "absent"), 1)
         return Comment(f"{heading}\n{doubt}{claim.text}", page, passages)
@@ -211,25 +208,21 @@ class ReviewPage(Page):
         return states(self.result)
 
     @cached_property
-    def related(self) -> list[RelatedWork]:
-        return self.result.novelty.related if self.result.novelty else []
-
-    @cached_property
     def compared(self) -> list[RelatedWork]:
         """The papers selected for comparison, those in conflict first."""
-        left = [paper for paper in self.related if not paper.dropped and paper.relevant is not False]
+        left = [paper for paper in self.result.related if not paper.dropped and paper.relevant is not False]
         return sorted(left, key=lambda paper: (paper.novel is not False, paper.novel is None))
 
     @cached_property
     def passed_over(self) -> list[RelatedWork]:
         """The other papers that were found."""
-        return [paper for paper in self.related if paper not in self.compared]
+        return [paper for paper in self.result.related if paper not in self.compared]
 
     @cached_property
     def links(self) -> dict[tuple[str, str], str]:
         """The ids of figures, references and papers in the report, by kind and name."""
         result = self.result
-        parts = {"figure": result.figures, "reference": result.references, "paper": self.related}
+        parts = {"figure": result.figures, "reference": result.references, "paper": self.result.related}
         return {
             (kind, one.name): f"{kind}-{n}" for kind, each in parts.items() for n, one in enumerate(each, 1)
         }
@@ -301,10 +294,8 @@ class ReviewPage(Page):
         for claim in self.review.claims:
             for source in claim.sources:
                 if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
-                    anchor, lines = (
-                        _anchor(claim, source),
-                        quote_boxes(path, page, source.found or source.quote),
-                    )
+                    anchor = _anchor(claim, source)
+                    lines = quote_boxes(path, page, source.found or source.quote)
                     for place, (left, top, right, bottom) in enumerate(lines):
                         box = left / across, top / down, (right - left) / across, (bottom - top) / down
                         marks.append(Mark(claim.number, anchor, place == 0, *(100 * each for each in box)))

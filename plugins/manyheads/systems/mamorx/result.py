@@ -263,6 +263,11 @@ class MamorxResult(Part):
     inference_cost: int = 0
 
     @property
+    def related(self) -> list[RelatedWork]:
+        """The related papers that the assessment of novelty has found."""
+        return self.novelty.related if self.novelty else []
+
+    @property
     def names_sources(self) -> bool:
         """Whether the author of the review was asked for the sources of its points."""
         return self.maker in ("committee", "alone")

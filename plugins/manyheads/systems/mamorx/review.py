@@ -204,10 +204,8 @@ def markdown(review: PaperReview, form: ReviewForm, *, apart: bool) -> str:
 
 def _blocks(review: PaperReview, form: ReviewForm, apart: bool) -> Iterator[str]:
     for entry in review.entries:
-        field, claims = (
-            form.fields.get(entry.name),
-            [one for one in review.claims if one.number in entry.claims],
-        )
+        field = form.fields.get(entry.name)
+        claims = [one for one in review.claims if one.number in entry.claims]
         if listed := [_line(claim.text, claim) for claim in claims if claim.grounded or not apart]:
             yield f"## {entry.title}"
             yield "\n".join(listed)

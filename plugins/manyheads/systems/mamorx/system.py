@@ -14,13 +14,13 @@ from manyheads.documents import PictureError, picture_in
 from manyheads.documents.figures import LABEL
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
+from manyheads.systems.mamorx.desk import tool_answer
 from manyheads.systems.mamorx.figures import Critic, Exhibit
 from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun, read_paper
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
 from manyheads.systems.mamorx.review import ReviewForm, check, form_names
 from manyheads.team.system import Reviews, Service, System
-from manyheads.team.tools import ToolRefusedError
 
 CRITIQUE, ASSESS = "critique_figure", "assess_novelty"
 
@@ -53,7 +53,7 @@ async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
     seen = bool(exhibit.picture)
     critic = await Critic.of(run, asked.title.strip(), asked.abstract.strip(), (note,), pictures=seen)
     found = await critic.judge(exhibit)
-    return _tool_answer(run, CRITIQUE, bool(found.description or found.critique), figure=found)
+    return tool_answer(run, CRITIQUE, refuse=not (found.description or found.critique), figure=found)
 
 
 async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
@@ -63,14 +63,7 @@ async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
         ToolRefusedError: it could not be assessed; the message has the reason.
     """
     novelty = await assess_text(run, asked.title.strip(), asked.abstract.strip())
-    return _tool_answer(run, ASSESS, novelty.verdict != "not assessed", novelty=novelty)
-
-
-def _tool_answer(run: MamorxRun, name: str, done: bool, **variables: object) -> str:
-    text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
-    if not done:
-        raise ToolRefusedError(text)
-    return text
+    return tool_answer(run, ASSESS, refuse=novelty.verdict == "not assessed", novelty=novelty)
 
 
 SERVICES = (

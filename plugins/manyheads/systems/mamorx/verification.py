@@ -52,11 +52,10 @@ async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
 
 async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
     """Find the quotes of a review's texts: in the paper, else in works it cites or is compared with."""
-    related = run.result.novelty.related if run.result.novelty else []
     works = [
         *(one.text for one in run.material.references.values()),
         *(f"{one.abstract}\n{one.passage}" for one in run.result.references),
-        *(f"{one.title}\n{one.abstract}\n{one.passage}" for one in related),
+        *(f"{one.title}\n{one.abstract}\n{one.passage}" for one in run.result.related),
     ]
 
     def look(quote: PointSource) -> None:
@@ -84,8 +83,7 @@ def find(run: MamorxRun, source: PointSource) -> None:
                 if work:
                     source.evidence, text = work.evidence, f"{text}\n{work.abstract}\n{work.passage}"
         case "paper":
-            related = run.result.novelty.related if run.result.novelty else []
-            if found := next((each for each in related if each.name == source.name), None):
+            if found := next((each for each in run.result.related if each.name == source.name), None):
                 source.evidence, there = found.evidence or None, True
                 text = f"{found.title}\n{found.abstract}\n{found.passage}"
         case "passage":

@@ -189,11 +189,9 @@ class Bench:
             (one.title, one.text) for one, lacks in zip(entries, bare, strict=True) if lacks
         )
         check = partial(condensing_fault, prompts=self.run.roles.prompts)
+        shown = enumerate(({"title": title, "text": text} for title, text in texts), 1)
         answers = (
-            self.ask(
-                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, check, Condensed
-            )
-            for n, (title, text) in enumerate(texts, 1)
+            self.ask(CONDENSING, f"Condenser{n}", "condense", each, check, Condensed) for n, each in shown
         )
         forms = dict(zip(texts, need_all(await together(*answers)), strict=True))
         return tuple(
@@ -327,10 +325,9 @@ def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
 
 def _judged(ranked: result.RankingResult) -> Judged:
     """S, its interval and the position bias, in words."""
-    interval, bias = ranked.s_interval, ranked.position_bias
-    ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
+    bias = ranked.position_bias
     share = f"is {ranked.s:.2f}, the share of {len(ranked.ideas)} ideas ranked above the target"
-    outcome = f"{share}{ends}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
+    outcome = f"{share}{ranked.interval}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {ranked.position_p:.2g})"
     return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
 

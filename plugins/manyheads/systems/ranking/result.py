@@ -183,6 +183,12 @@ class RankingResult(Quality):
             self.consistency, self.by_place = bias.consistency, list(bias.by_place)
 
     @property
+    def interval(self) -> str:
+        """The interval of S in words, after a comma; empty if there is none."""
+        ends = self.s_interval
+        return f", {ends.level:.0%} interval {ends.low:.2f} to {ends.high:.2f}" if ends else ""
+
+    @property
     def items(self) -> list[RankedItem]:
         """The target, then the ideas, indexed by number."""
         return [*([self.target] if self.target else []), *self.ideas]
@@ -275,12 +281,11 @@ def table(ranked: RankingResult) -> list[dict[str, object]]:
 
 def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
     """The essence of a finished ranking, by name."""
-    count, interval, orders = len(ranked.ideas), ranked.s_interval, len(ranked.orders)
+    count, orders = len(ranked.ideas), len(ranked.orders)
     yield "Target", ranked.name(TARGET)
-    ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
     ideas = "the idea" if count == 1 else f"the {count} ideas"
     above = "" if ranked.s is None else f": {ranked.s:.0%} of {ideas} ranked above the target on average"
-    yield "S", f"{_number(ranked.s)} for {ranked.indicator}{above}{ends}"
+    yield "S", f"{_number(ranked.s)} for {ranked.indicator}{above}{ranked.interval}"
     failed = ", the others failed" * (len(ranked.valid_orders) < orders)
     agreement = ranked.consistency
     alike = "" if agreement is None else f"; agreement {agreement:.2f} (Kendall's W)"

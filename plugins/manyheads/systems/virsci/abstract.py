@@ -100,15 +100,10 @@ async def write(
             # is drawn to follow the leader, and its last speaker is dropped.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
-            task = (
-                STAGE,
-                turn,
-                speaker.speaker,
-                "scientist",
-                "revise",
-                manuscript.prompt_variables(turn - before),
-            )
-            question = Question(*task, recall=manuscript.idea.title, spare=True)
+            question = Question(
+                STAGE, turn, speaker.speaker, "scientist", "revise", manuscript.prompt_variables(turn - before),
+                recall=manuscript.idea.title, spare=True,
+            )  # fmt: skip
             context = run.wording(manuscript.current)
             reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
             if reply:

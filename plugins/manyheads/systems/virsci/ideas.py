@@ -127,8 +127,9 @@ async def propose_ideas(
             "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
         }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
-        task = (STAGE, archive.turn, member.speaker, "scientist", "idea")
-        question = Question(*task, variables, recall=recall)
+        question = Question(
+            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
+        )
         kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
         kind = idea_after(kind, number - 1) if previous else kind
         reply, guests = await speak(run, team, question, kind, context=archive.text())

@@ -90,8 +90,9 @@ async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Seque
             "turns": turns, "views": views, **_history(thread),
         }  # fmt: skip
         recall = thread.summaries[-1] if thread.summaries else team.interests()
-        task = (STAGE, thread.turn, member.speaker, "scientist", "topic")
-        question = Question(*task, variables, recall=recall)
+        question = Question(
+            STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
+        )
         reply, guests = await speak(run, team, question, Remark, context=thread.text())
         if reply:
             thread.add(member, run.wording(reply), guests)

@@ -86,11 +86,10 @@ class _Poll:
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue. None without a valid reply."""
         run, member, order = self.run, self.team.members[seat], self.orders[seat]
         variables = {"ideas": [self.candidates[place] for place in order], "references": self.papers}
-        names, task = (
-            [self.ideas[place].title for place in order],
-            (STAGE, turn, member.speaker, "scientist", "vote"),
-        )
-        question = Question(*task, variables, recall=self.recall, names=names, spare=True)
+        question = Question(
+            STAGE, turn, member.speaker, "scientist", "vote", variables,
+            recall=self.recall, names=[self.ideas[place].title for place in order], spare=True,
+        )  # fmt: skip
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(order))
         context = run.roles.prompts.render("partials/candidates.md.j2", variables)
         reply = await run.spare(STAGE, ask_with_advice(run, self.team, question, kind, context=context))

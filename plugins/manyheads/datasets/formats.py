@@ -117,7 +117,7 @@ class Format(Strict):
     """Share of rejected records above which the dataset is refused."""
     signs: Signs = Signs()
     inside: str | tuple[str, ...] = ()
-    """`json`: key, or keys, of a list of records in an object around them, such as a service's page."""
+    """`json`: key, or keys, of a list of records, or of a record, in an object around them, such as a service's page."""
     table: bool = False
     """`json`: whether paths are columns, compared by letters and digits alone. Those of `csv` and `parquet` always are."""
     element: str = ""

@@ -73,6 +73,7 @@ async def test_scientists_are_found_by_profile_but_not_those_excluded(ecosystem:
         ecosystem.scientist("Scientist99")
 
 
+@pytest.mark.slow
 def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ecosystem) -> None:
     assert sorted(ecosystem.names().values()) == sorted(NAMES)
     files = [
@@ -290,6 +291,7 @@ def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder:
     build_corpus(source, target, OPTIONS, embedder).close()
 
 
+@pytest.mark.slow
 def test_the_sample_is_built_once_and_then_found(tmp_path: Path) -> None:
     first = resolve_corpus("sample", tmp_path, embedding="lexical")
     built_at = (first / "meta.json").stat().st_mtime_ns
@@ -350,6 +352,7 @@ def test_a_corpus_without_checksums_opens_and_is_verified_by_its_records(built: 
         verify_corpus(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_a_panic_of_the_engine_is_told(built: Path, tmp_path: Path) -> None:
     copied(built, tmp_path / "mine")
     [file] = (tmp_path / "mine" / "papers").rglob("vector_storage/vectors/status.dat")
@@ -358,6 +361,7 @@ def test_a_panic_of_the_engine_is_told(built: Path, tmp_path: Path) -> None:
         Ecosystem.open(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_a_corpus_that_is_written_to_has_no_checksums_of_before(
     built: Path, tmp_path: Path, embedder: Embedder
 ) -> None:

@@ -138,20 +138,6 @@ def test_planted_citations_are_the_ones_that_are_kept(tmp_path: Path) -> None:
     assert "with full text" not in rows
 
 
-def test_cycles_self_citations_and_dangling_ids_are_harmless(tmp_path: Path) -> None:
-    records = [
-        paper(number, year=2013 + number % 2, references=["p0", "p1", "p1", "", "gone"])
-        for number in range(4)
-    ]
-    corpus = build(tmp_path, records)
-    assert cited(corpus, "p0", "p1", "p2") == {
-        "p0": Citations(("p1",)),
-        "p1": Citations(("p0",)),
-        "p2": Citations(("p0", "p1")),
-    }
-    assert read_meta(corpus).counts.citations_within == 6
-
-
 def test_a_reference_by_an_id_of_several_papers_means_the_one_in_its_file_or_none(tmp_path: Path) -> None:
     def numbered(name: str, *ids: str) -> None:
         records = [
@@ -260,9 +246,10 @@ def _no_database(path: Path) -> None:
     path.write_text("no database")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoil",
-    [pytest.param(_empty, marks=pytest.mark.slow), _torn, pytest.param(_no_database, marks=pytest.mark.slow)],
+    [_empty, _torn, _no_database],
 )
 def test_a_graph_that_is_damaged_is_told(
     linked: Path, tmp_path: Path, spoil: Callable[[Path], object]
@@ -273,6 +260,7 @@ def test_a_graph_that_is_damaged_is_told(
         verify_corpus(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_gone_is_told_where_there_was_more_than_papers(linked: Path, tmp_path: Path) -> None:
     copied(linked, tmp_path / "mine")
     (tmp_path / "mine" / GRAPH).unlink()

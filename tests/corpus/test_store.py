@@ -90,7 +90,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize(
     "where",
     [
-        pytest.param(where, marks=[] if number in (0, 1, 5, 6, 9) else [pytest.mark.slow])
+        pytest.param(where, marks=[] if number in (5, 9) else [pytest.mark.slow])
         for number, where in enumerate(FILTERS)
     ],
 )

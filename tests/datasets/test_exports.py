@@ -17,7 +17,7 @@ from support.exports import EXPORTS, known_papers, ours
 
 
 @pytest.mark.parametrize(
-    "count", [200, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    "count", [100, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_record_is_read_or_refused_and_no_field_is_wrong(tmp_path: Path, name: str, count: int) -> None:
@@ -44,7 +44,7 @@ def test_every_record_is_read_or_refused_and_no_field_is_wrong(tmp_path: Path, n
     assert rejects.by_field.keys() <= {"title", "year"}
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_every_row_of_parquet_is_read_or_refused(tmp_path: Path, count: int) -> None:
     rows = [
         ours(one) | {"year": None if one.broken else one.year, "id": str(one.number)}

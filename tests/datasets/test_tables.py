@@ -187,7 +187,7 @@ LATIN = f"{LINE}p1,Früchte,About.,Jo Berg,2015,3\n"
         (b"\n\n", "contains no row"),
         (LINE.encode(), "contains no row"),
         (LINE.encode() + b"a" * (LONGEST_ROW + 1), "8 MB"),
-        (LINE.encode() + b'"\n",' * (LONGEST_ROW // 4 + 1), "8 MB"),
+        pytest.param(LINE.encode() + b'"\n",' * (LONGEST_ROW // 4 + 1), "8 MB", marks=pytest.mark.slow),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

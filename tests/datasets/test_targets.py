@@ -207,6 +207,7 @@ async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(eco
     assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
 
 
+@pytest.mark.slow
 async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstract(
     ecosystem: Ecosystem,
 ) -> None:
@@ -216,6 +217,7 @@ async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstra
     assert told == {name: past - (name == "p7") for name in told}, "the target's own title is among them once"
 
 
+@pytest.mark.slow
 async def test_a_corpus_with_too_little_past_has_no_targets(ecosystem: Ecosystem) -> None:
     with pytest.raises(CorpusError, match="no contemporary paper is suitable as a target") as refused:
         await targets_in(ecosystem, Wish(least=100, most=100))

@@ -76,8 +76,20 @@ ODDITIES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         {"title": "Pears", "year": 2015, "venue": "Proc. of Touch", "byline": ("Jo Berg",)},
     ),
     "names in parts, of BibLaTeX": (
-        "bibtex", "a.bib", "@book{a, title={Pears}, date={2015~}, author={family=Cruz, given={Ana M.}, given-i=A, prefix=de la, useprefix=true and Berg, Jo}}",
-        {"byline": ("Ana M. de la Cruz", "Jo Berg")},
+        "bibtex", "a.bib", "@book{a, title={Pears}, subtitle={A {Study}}, date={2015~}, author={family=Cruz, given={Ana M.}, given-i=A, prefix=de la, useprefix=true and Berg, Jo}}",
+        {"title": "Pears: A Study", "byline": ("Ana M. de la Cruz", "Jo Berg")},
+    ),
+    "symbols in BibTeX of Zotero, and an older DOI": (
+        "bibtex",
+        "a.bib",
+        "@article{a, title={p {\\textless} 0.05 {\\textbar} x{\\_}1 \\textgreater{} {\\textasciitilde}2}, year=2015, doi={10.1002/(SICI)1-4(96)47:1{\\textless}23::AID-A3{\\textgreater}3.0.CO;2-Q}}",
+        {"title": "p < 0.05 | x_1 > ~2", "doi": "10.1002/(SICI)1-4(96)47:1<23::AID-A3>3.0.CO;2-Q"},
+    ),
+    "an older DOI in a link": (
+        "ris",
+        "a.ris",
+        "TY  - JOUR\nTI  - Pears\nPY  - 2015\nUR  - https://doi.org/10.1175/1-4(1994)033%3C0140:ASTMFM%3E2.0.CO;2\nER  -\n",
+        {"doi": "10.1175/1-4(1994)033<0140:ASTMFM>2.0.CO;2"},
     ),
     "counts in BibTeX of Scopus": (
         "bibtex", "a.bib", "Scopus\nEXPORT DATE: 15 March 2024\n\n@ARTICLE{a, title={Pears}, year={2015}, note={Cited by: 37}, author_keywords={a; b}}",

@@ -554,6 +554,8 @@ def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
         return "entry", several if library.entries else "no entry"
     [entry] = library.entries
     fields = {name.lower(): resolved(one.value, macros) for name, one in entry.fields_dict.items()}
+    if "title" in fields and (more := fields.get("subtitle")):  # BibLaTeX
+        fields["title"] += f": {more}"
     return remarked({"key": entry.key} | fields, remark)
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from manyheads.base.papers import ARXIV_NUMBER
@@ -80,15 +81,14 @@ def abstract(value: object) -> str:
     return "" if PLACEHOLDER.fullmatch(found) else found
 
 
-DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+", re.ASCII)
-
-
+DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"<>]|<\d+:[^\s\"<>]*>)+", re.ASCII)
+"""Older ones have the first page in angle brackets: 10.1002/(SICI)1097-4571(199601)47:1<23::AID-ASI3>3.0.CO;2-Q."""
 PREPRINT = re.compile(rf"(?i:arxiv)(?:\.org/(?:abs|pdf|html))?[\s:/]*({ARXIV_NUMBER.pattern})", re.ASCII)
 
 
 def doi_of(text: str) -> str | None:
     """The DOI in a text, such as a link, else that of its arXiv number."""
-    if found := DOI.search(text):
+    if found := DOI.search(text := unquote(html.unescape(text))):
         return found[0].rstrip(".,;")
     return f"10.48550/arXiv.{found[1]}" if (found := PREPRINT.search(text)) else None
 

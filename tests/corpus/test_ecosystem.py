@@ -18,6 +18,7 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.graph import GRAPH, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.vectors import Embedder
 from support.corpora import copied
@@ -37,7 +38,12 @@ def embedder() -> Embedder:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     folder = tmp_path_factory.mktemp("built")
-    records = [*papers(120), paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
+    records = papers(120)
+    records[3] |= {
+        "introduction": f"{NAMES[0]} (okafor@sea.org) has shown this.",
+        "method": f"As {NAMES[1]}\n does.",
+    }
+    records += [paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
     source = write_corpus(folder / "papers.jsonl.gz", [*records, "{broken"])
     build_corpus(source, folder / "corpus", OPTIONS, embedder).close()
     return folder / "corpus"
@@ -85,6 +91,10 @@ def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ec
     for path in files:
         content = path.read_bytes().rstrip(b"\0")
         assert not [name for name in NAMES if name.encode() in content], path
+    masks = {real: mask for mask, real in ecosystem.names().items()}
+    with Graph(built / GRAPH) as graph:
+        [text] = graph.texts(["p3", "p4"]).values()
+    assert text == Text(f"{masks[NAMES[0]]} ((address)) has shown this.", f"As {masks[NAMES[1]]}\n does.")
 
 
 def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> None:

@@ -14,13 +14,13 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph, Text
+from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import JsonLines, RawPaper, Rejects
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.selection import Spool, select
 from support.corpora import copied
-from support.papers import NAMES, paper, papers, write_corpus
+from support.papers import paper, papers, write_corpus
 
 OPTIONS = BuildOptions(bound=2014)
 
@@ -175,29 +175,6 @@ def test_a_paper_that_the_filters_remove_is_not_in_the_graph(tmp_path: Path) -> 
     assert cited(corpus, "p1", "p2", "p5") == {"p2": Citations(("p0",)), "p5": Citations(("p2",))}
     with Graph(corpus / GRAPH) as graph:
         assert graph.counts()[:4] == (4, 3, 4, 3)
-
-
-@pytest.mark.slow
-def test_texts_are_masked_as_abstracts_are(tmp_path: Path) -> None:
-    records = papers(40)
-    records[3] |= {
-        "introduction": f"{NAMES[0]} (okafor@sea.org) has shown this.",
-        "method": f"As {NAMES[1]}\n does.",
-    }
-    corpus = build(tmp_path, records)
-    with Ecosystem.open(corpus) as ecosystem:
-        masks = {real: mask for mask, real in ecosystem.names().items()}
-    with Graph(corpus / GRAPH) as graph:
-        [text] = graph.texts(["p3", "p4"]).values()
-    one, other = (masks[name] for name in NAMES[:2])
-    assert text == Text(f"{one} ((address)) has shown this.", f"As {other}\n does.")
-    for file in (
-        path
-        for path in corpus.rglob("*")
-        if path.is_file() and path.name not in ("names.json", "bylines.jsonl")
-    ):
-        content = file.read_bytes().rstrip(b"\0")
-        assert not [name for name in NAMES if name.encode() in content], file
 
 
 @pytest.mark.slow

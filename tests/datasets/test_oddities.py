@@ -10,11 +10,15 @@ from manyheads.datasets.opening import detect
 from support.datasets import read_papers
 
 WORK = {
-    "DOI": "10.1234/a",
-    "title": ["Pears"],
-    "container-title": ["Fruit"],
-    "issued": {"date-parts": [[2015]]},
-}
+    "DOI": "10.1234/a", "title": ["Pears"], "container-title": ["Fruit"], "author": [{"given": "Jo", "family": "Berg", "sequence": "first"}],
+    "issued": {"date-parts": [[None]]}, "published": {"date-parts": [[2015, 3]]}, "abstract": "<jats:p>We &lt; you.</jats:p>",
+    "is-referenced-by-count": 3, "reference": [{"DOI": "10.1/b"}, {"unstructured": "Figs"}],
+}  # fmt: skip
+READ = {
+    "id": "10.1234/a", "title": "Pears", "venue": "Fruit", "year": 2015, "citations": 3, "byline": ("Jo Berg",), "abstract": "We < you.",
+    "references": ("10.1/b",),
+}  # fmt: skip
+PAGE = {"status": "ok", "message": {"facets": {}, "items": [WORK], "total-results": 1}}
 CITING = {"data": [{"contexts": ["x"], "citingPaper": {"paperId": "a", "title": "Pears", "year": 2015}}]}
 ARXIV = {
     "id": "0704.0001", "authors": "C. Bal\\'azs", "title": "Pears", "abstract": " We ask.", "update_date": "2008-11-26",
@@ -43,8 +47,10 @@ ODDITIES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "%0 Journal Article\n%T Pears\n%A Berg, Jo\n%A Wei Li\n%J Fruit\n%D 2015\n%X We\nask.\n%K soft\nhands\n%R 10.1234/a\n%@ 1234-5678\n\n",
         {"title": "Pears", "byline": ("Jo Berg", "Wei Li"), "venue": "Fruit", "abstract": "We ask.", "keywords": ("soft", "hands"), "doi": "10.1234/a"},
     ),
-    "one work of Crossref": ("csl", "a.json", json.dumps({"status": "ok", "message": WORK}, indent=1), {"title": "Pears", "venue": "Fruit"}),
-    "one work of Crossref on a line": ("csl", "a.json", json.dumps({"status": "ok", "message": WORK}), {"id": "10.1234/a", "year": 2015}),
+    "a page of Crossref": ("csl", "a.json", json.dumps(PAGE), READ),
+    "a page of Crossref on many lines": ("csl", "a.json", json.dumps(PAGE, indent=1), READ),
+    "one work of Crossref": ("csl", "a.json", json.dumps({"status": "ok", "message": WORK}, indent=1), READ),
+    "one work of Crossref on a line": ("csl", "a.json", json.dumps({"status": "ok", "message": WORK}), READ),
     "papers that cite another, of Semantic Scholar": ("semantic-scholar-papers", "a.json", json.dumps(CITING), {"id": "a", "title": "Pears"}),
     "arXiv's metadata has the year of the first version": (
         "arxiv", "a.json", json.dumps(ARXIV) + "\n" + json.dumps(ARXIV), {"year": 2007, "byline": ("C. Balázs",)},

@@ -1,5 +1,9 @@
-"""Exports of every format, read without naming it: each record is read, or refused with its reason, and no field is wrong."""
+"""Exports of every format, read without naming it: each record is read, or refused with its reason, and no field is wrong.
 
+`MANYHEADS_RECORDS=100000` reads so many of each, and prints a table: `pytest -m slow -s tests/datasets/test_exports.py`.
+"""
+
+import os
 import time
 import zipfile
 from pathlib import Path
@@ -14,9 +18,11 @@ from manyheads.datasets.opening import detect, open_corpus
 from support.datasets import read_papers
 from support.exports import EXPORTS, known_papers, ours
 
+MANY = int(os.environ.get("MANYHEADS_RECORDS", "10000"))
+
 
 @pytest.mark.parametrize(
-    "count", [100, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    "count", [100, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_record_is_read_or_refused_and_no_field_is_wrong(tmp_path: Path, name: str, count: int) -> None:
@@ -43,7 +49,7 @@ def test_every_record_is_read_or_refused_and_no_field_is_wrong(tmp_path: Path, n
     assert rejects.by_field.keys() <= {"title", "year"}
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_every_row_of_parquet_is_read_or_refused(tmp_path: Path, count: int) -> None:
     rows = [
         ours(one) | {"year": None if one.broken else one.year, "id": str(one.number)}

@@ -73,15 +73,15 @@ async def test_fields_and_ids_narrow_a_search(bank: KnowledgeBank) -> None:
 async def test_it_is_kept_in_a_folder(tmp_path: Path) -> None:
     embedder, steps = LexicalEmbedder(), list[int]()
     with KnowledgeBank.create(tmp_path, embedder) as bank:
-        assert bank.add((paper(number) for number in range(600)), progress=steps.append) == 600
-    assert steps == [256, 256, 88]
+        assert bank.add((paper(number) for number in range(300)), progress=steps.append) == 300
+    assert steps == [256, 44]
     meta = json.loads((tmp_path / "papers" / "meta.json").read_text())
-    assert meta == {"model": "lexical-hash-384", "dim": 384, "count": 600}
+    assert meta == {"model": "lexical-hash-384", "dim": 384, "count": 300}
     with KnowledgeBank.open(tmp_path, embedder, read_only=True) as bank:
         [[hit]] = await bank.search([PAPERS[4].abstract], k=1)
         assert (hit.paper, hit.score) == (PAPERS[4], pytest.approx(1, abs=1e-5))
         assert sorted(bank.papers(), key=lambda one: one.year or 0) == [
-            paper(number) for number in range(600)
+            paper(number) for number in range(300)
         ]
 
 

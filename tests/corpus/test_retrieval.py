@@ -319,7 +319,9 @@ async def test_without_records_it_says_how_to_make_them(tmp_path: Path) -> None:
         with pytest.raises(CorpusError, match="no records") as caught:
             await database.retrieve(GRASP)
         assert "corpus extract" in str(caught.value)
-        assert database.graph.counts().extractions == 0
+        with pytest.raises(CorpusError, match="p99"):
+            database.store_records([record(1), record(99)])
+        assert (database.graph.counts().extractions, len(database.graph.missing())) == (0, 30)
 
 
 @pytest.mark.slow
@@ -379,14 +381,7 @@ async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None
         assert database.clusters(["p0", "p1"], (0.5, 0.5), 0.9) == [("p0",), ("p1",)]
 
 
-def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
-    with built(tmp_path) as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        with pytest.raises(CorpusError, match="p99"):
-            database.store_records([record(1), record(99)])
-        assert len(database.graph.missing()) == 30
-
-
+@pytest.mark.slow
 async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)

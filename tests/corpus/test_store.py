@@ -117,7 +117,7 @@ def test_what_is_found_is_exact(store: VectorStore) -> None:
     assert [[one.id for one in some] for some in found] == [[f"paper {n}" for n in some] for some in best]
 
 
-@pytest.mark.parametrize("place", ["folder", MEMORY])
+@pytest.mark.parametrize("place", [pytest.param("folder", marks=pytest.mark.slow), MEMORY])
 def test_of_equals_the_first_by_id_are_found(place: str, tmp_path: Path) -> None:
     rows = np.repeat(vectors(2, seed=5), 30, axis=0)
     ids = [f"paper {n:02}" for n in range(60)]

@@ -99,16 +99,6 @@ def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: s
         open_corpus(tmp_path, SourceOptions("docx"))
 
 
-def test_a_format_may_be_forced(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("T;A;W;Y\nPears;About.;Jo Berg;2015\n")
-    columns = {"title": "T", "abstract": "A", "authors": "W", "year": "Y"}
-    [found], _ = read_papers(open_corpus(path, SourceOptions("csv", columns=columns)))
-    assert found.title == "Pears"
-    with pytest.raises(CorpusError, match="bibtex has no columns"):
-        open_corpus(path, SourceOptions("bibtex", columns=columns))
-
-
 def test_a_preset_says_what_a_folder_holds(tmp_path: Path) -> None:
     (tmp_path / "papers.json").write_text(
         json.dumps({"id": "1", "title": "Pears", "authors": [], "year": 2015})

@@ -116,6 +116,8 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     assert (found.title, found.year) == ("Pears", 2015)
     with pytest.raises(CorpusError, match="no column 'W'"):
         read_papers(path, "csv", columns={"title": "W"})
+    with pytest.raises(CorpusError, match="bibtex has no columns"):
+        open_corpus(path, SourceOptions("bibtex", columns={"title": "T"}))
 
 
 @pytest.mark.parametrize("option", ["title", "titel=T", "title=", "=T"])

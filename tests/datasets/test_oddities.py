@@ -55,6 +55,15 @@ ODDITIES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "arXiv's metadata has the year of the first version": (
         "arxiv", "a.json", json.dumps(ARXIV) + "\n" + json.dumps(ARXIV), {"year": 2007, "byline": ("C. Balázs",)},
     ),
+    "Zotero's items, as its service gives them": (
+        "json", "a.json",
+        json.dumps([{"key": "A", "library": {}, "data": {"key": "A", "title": "Pears", "abstractNote": "We ask.", "date": "2015-05-01", "publicationTitle": "Fruit",
+            "creators": [{"firstName": "Jo", "lastName": "Berg"}, {"name": "Pear Group"}], "tags": [{"tag": "soft"}]}}]),
+        {"id": "A", "title": "Pears", "abstract": "We ask.", "year": 2015, "venue": "Fruit", "byline": ("Jo Berg", "Pear Group"), "keywords": ("soft",)},
+    ),
+    "Mendeley's documents, as its service gives them": (
+        "json", "a.json", json.dumps([{"title": "Pears", "authors": [{"first_name": "Jo", "last_name": "Berg"}], "year": 2015, "id": "u"}]), {"byline": ("Jo Berg",)},
+    ),
     "Embase once wrote its header in capitals": (
         "embase", "a.csv", "TITLE,AUTHOR NAMES,SOURCE\nPears,\"Berg J., Li W.\",Fruit (2016) 12:3 (1-9). Date: 1 May 2017\n", {"year": 2016, "venue": "Fruit"},
     ),

@@ -200,15 +200,15 @@ def _ids(value: object) -> Object:
 
 # Names.
 
-TERM = ("name", "display_name", "keyword", "term")
+TERM = ("name", "display_name", "keyword", "term", "tag")
 PERSON = ("name", "full_name", "display_name", "author", "literal", "raw_author_name")
 PERSON_ID = ("id", "author_id", "authorId", "author")
 PARTS = (
-    ("given", "first", "firstName"),
+    ("given", "first", "firstName", "first_name"),
     ("middle",),
     ("dropping-particle",),
     ("non-dropping-particle",),
-    ("family", "last", "lastName"),
+    ("family", "last", "lastName", "last_name"),
     ("suffix",),
 )
 """Keys of a person's name, and of its parts in their order."""

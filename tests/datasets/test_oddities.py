@@ -129,3 +129,10 @@ def test_a_year_that_is_no_year_yet_is_missing(tmp_path: Path) -> None:
         "row 1, year: missing",
         "row 2, year: missing",
     ]
+
+
+def test_a_field_with_the_name_of_a_list_of_papers_is_a_field(tmp_path: Path) -> None:
+    rows = [{"name": "Pears", "when": 2015, "results": {"accuracy": 1}, "items": ["soft"]}] * 2
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    papers, rejects = read_papers(tmp_path / "a.jsonl", columns={"title": "name", "year": "when"})
+    assert ([one.title for one in papers], rejects.total) == (["Pears"] * 2, 0)

@@ -92,7 +92,9 @@ def json_lines(file: Path, member: str | None = None) -> Records:
 def json_records(file: Path, member: str | None = None, inside: Collection[str] = ()) -> Records:
     """The objects of a list or of lines; of an object, or one a line, the objects of the list, or the object, at one of the
     keys `inside`, such as the pages of a service."""
-    listing = re.compile(rf'"(?:{"|".join(map(re.escape, inside))})"\s*:\s*\[') if inside else None
+    listing = (
+        re.compile(rf'"(?:{"|".join(map(re.escape, inside))})"\s*:\s*\[(?=\s*[{{\]])') if inside else None
+    )
     with open_file(file, member) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
         start = text.read(FIRST).lstrip()
@@ -110,11 +112,20 @@ def json_records(file: Path, member: str | None = None, inside: Collection[str] 
 def _opened(row: dict[str, Any] | Fault, inside: Collection[str]) -> list[dict[str, Any] | Fault]:
     """A record; or the one in it, or those of a page among other pages."""
     around = row if isinstance(row, dict) and "title" not in row else {}
-    found = next((around[key] for key in inside if isinstance(around.get(key), list | dict)), row)
+    found = next((around[key] for key in inside if _holds_records(around.get(key))), row)
     records = cast("object", found if isinstance(found, list) else [found])
     return [
         one if isinstance(one, dict | tuple) else ("json", "no object") for one in cast("list[Any]", records)
     ]
+
+
+def _holds_records(value: Any) -> bool:
+    """Whether it is a list of objects, or a record; else it is a field of the record around it."""
+    return (
+        "title" in value
+        if isinstance(value, dict)
+        else isinstance(value, list) and isinstance((*value, {})[0], dict)
+    )
 
 
 def _page(start: str, listing: re.Pattern[str]) -> int:

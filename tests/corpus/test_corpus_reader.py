@@ -114,6 +114,12 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     assert rejects.summary().endswith("and 27 more")
 
 
+def zipped(content: bytes) -> bytes:
+    with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("papers.jsonl", content)
+    return packed.getvalue()
+
+
 WRONG_FILES = {
     "nothing.jsonl": (b"\n\n", "contains no line"),
     "table.csv": (b"id,title\n1,x\n" * 2000, "are not papers: line 1, json"),
@@ -122,6 +128,8 @@ WRONG_FILES = {
     "wide.jsonl": (json.dumps(paper()).encode("utf-16"), "UTF-16"),
     "west.jsonl": ("\n".join(json.dumps(paper(title="Café"), ensure_ascii=False) for _ in range(9)).encode("latin1"), "not UTF-8"),
     "cut.jsonl.gz": (gzip.compress(json.dumps(paper()).encode() * 50)[:-20], "cannot be read"),
+    "cut.zip": (zipped(json.dumps(paper()).encode() * 50)[:-40], "cannot be read"),
+    "bad.zip": (zipped(bytes(range(256)) * 20)[:60] + b"\xff" * 50 + zipped(bytes(range(256)) * 20)[110:], "cannot be read"),
     "bad.jsonl.gz": (gzip.compress(b"x" * 9000)[:12] + b"\xff" * 40, "cannot be read"),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.graph import GRAPH, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.vectors import Embedder
 from support.corpora import copied
@@ -37,7 +38,12 @@ def embedder() -> Embedder:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     folder = tmp_path_factory.mktemp("built")
-    records = [*papers(120), paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
+    records = papers(120)
+    records[3] |= {
+        "introduction": f"{NAMES[0]} (okafor@sea.org) has shown this.",
+        "method": f"As {NAMES[1]}\n does.",
+    }
+    records += [paper(500, abstract=f"{NAMES[0]} has shown this.", venue="V", year=2016)]
     source = write_corpus(folder / "papers.jsonl.gz", [*records, "{broken"])
     build_corpus(source, folder / "corpus", OPTIONS, embedder).close()
     return folder / "corpus"
@@ -73,6 +79,7 @@ async def test_scientists_are_found_by_profile_but_not_those_excluded(ecosystem:
         ecosystem.scientist("Scientist99")
 
 
+@pytest.mark.slow
 def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ecosystem) -> None:
     assert sorted(ecosystem.names().values()) == sorted(NAMES)
     files = [
@@ -84,6 +91,10 @@ def test_nothing_but_the_names_file_holds_a_real_name(built: Path, ecosystem: Ec
     for path in files:
         content = path.read_bytes().rstrip(b"\0")
         assert not [name for name in NAMES if name.encode() in content], path
+    masks = {real: mask for mask, real in ecosystem.names().items()}
+    with Graph(built / GRAPH) as graph:
+        [text] = graph.texts(["p3", "p4"]).values()
+    assert text == Text(f"{masks[NAMES[0]]} ((address)) has shown this.", f"As {masks[NAMES[1]]}\n does.")
 
 
 def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> None:
@@ -290,6 +301,7 @@ def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder:
     build_corpus(source, target, OPTIONS, embedder).close()
 
 
+@pytest.mark.slow
 def test_the_sample_is_built_once_and_then_found(tmp_path: Path) -> None:
     first = resolve_corpus("sample", tmp_path, embedding="lexical")
     built_at = (first / "meta.json").stat().st_mtime_ns
@@ -350,6 +362,7 @@ def test_a_corpus_without_checksums_opens_and_is_verified_by_its_records(built: 
         verify_corpus(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_a_panic_of_the_engine_is_told(built: Path, tmp_path: Path) -> None:
     copied(built, tmp_path / "mine")
     [file] = (tmp_path / "mine" / "papers").rglob("vector_storage/vectors/status.dat")
@@ -358,6 +371,7 @@ def test_a_panic_of_the_engine_is_told(built: Path, tmp_path: Path) -> None:
         Ecosystem.open(tmp_path / "mine")
 
 
+@pytest.mark.slow
 def test_a_corpus_that_is_written_to_has_no_checksums_of_before(
     built: Path, tmp_path: Path, embedder: Embedder
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manyheads.base.papers import Scientist
 from manyheads.corpus.scientists import Exploration, draw
 
-DRAWS = 20_000
+DRAWS = 8_000
 
 
 def group_of(shared: Sequence[int]) -> list[Scientist]:

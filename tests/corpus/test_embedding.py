@@ -113,6 +113,7 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
             load_embedder(choice)
 
 
+@pytest.mark.slow
 def test_looking_for_a_model_loads_no_heavy_library() -> None:
     code = (
         "import sys; from manyheads.corpus.embedding import load_embedder; load_embedder('lexical');"
@@ -288,6 +289,7 @@ def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None
         VectorFile(tmp_path / "v.npz", ids, dim=2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_models")
 def test_without_any_model_the_sample_is_embedded_by_words_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -45,6 +45,7 @@ def test_it_equals_the_reference_vectors(embedder: Embedder) -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_a_text_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     texts = ["short", "a much longer text about the habits of committees " * 20, ""]
@@ -80,6 +81,7 @@ def test_two_processes_may_make_it_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folders[0]]
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
@@ -92,6 +94,7 @@ def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: P
     assert (named.embed(text) @ embedder.embed(text).T).item() > 0.9999
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
@@ -123,13 +126,11 @@ OTHERS = "import manyheads.corpus.qdrant, qdrant_client"
 """What opens an onnxruntime of its own."""
 
 
+@pytest.mark.slow
 @needs_minilm
 @pytest.mark.parametrize(
     ("choice", "first"),
-    [
-        ("folder", ""),
-        pytest.param("auto", OTHERS, marks=pytest.mark.slow),
-    ],
+    [("folder", ""), ("auto", OTHERS)],
 )
 def test_no_device_id_is_written_beside_the_models(
     choice: str, first: str, cache: Path, tmp_path: Path
@@ -156,15 +157,9 @@ def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> 
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow
 @needs_minilm
-@pytest.mark.parametrize(
-    "name",
-    [
-        "model.onnx",
-        pytest.param("tokenizer.json", marks=pytest.mark.slow),
-        pytest.param("tokenizer_config.json", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / name.replace(".", "-")
     shutil.copytree(minilm.onnx_folder(minilm.package_folder(), cache=cache), folder)

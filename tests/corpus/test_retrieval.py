@@ -201,6 +201,7 @@ async def test_an_entity_is_linked_to_each_paper_in_which_it_appears(tmp_path: P
         )
 
 
+@pytest.mark.slow
 async def test_an_entity_of_the_background_finds_the_one_paper_with_it(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -266,6 +267,7 @@ async def test_papers_of_entities_come_in_the_order_of_their_backgrounds(
     assert order.index("p3") < order.index("p7")
 
 
+@pytest.mark.slow
 def test_of_partners_cited_as_often_the_earlier_one_is_taken(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -317,7 +319,9 @@ async def test_without_records_it_says_how_to_make_them(tmp_path: Path) -> None:
         with pytest.raises(CorpusError, match="no records") as caught:
             await database.retrieve(GRASP)
         assert "corpus extract" in str(caught.value)
-        assert database.graph.counts().extractions == 0
+        with pytest.raises(CorpusError, match="p99"):
+            database.store_records([record(1), record(99)])
+        assert (database.graph.counts().extractions, len(database.graph.missing())) == (0, 30)
 
 
 @pytest.mark.slow
@@ -351,6 +355,7 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         assert corpora.vector_sources(again) == {"texts": 9, "abstract": 1}
 
 
+@pytest.mark.slow
 async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabase, tmp_path: Path) -> None:
     alone = await database.retrieve(GRASP, RetrievalConfig(how=("cocitation",)))
     assert not alone.papers
@@ -364,6 +369,7 @@ async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabas
         )
 
 
+@pytest.mark.slow
 async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -375,14 +381,7 @@ async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None
         assert database.clusters(["p0", "p1"], (0.5, 0.5), 0.9) == [("p0",), ("p1",)]
 
 
-def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
-    with built(tmp_path) as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        with pytest.raises(CorpusError, match="p99"):
-            database.store_records([record(1), record(99)])
-        assert len(database.graph.missing()) == 30
-
-
+@pytest.mark.slow
 async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
@@ -440,6 +439,7 @@ def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     assert "extract the papers again" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
     kept: list[list[str]] = []
     for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):

@@ -90,7 +90,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize(
     "where",
     [
-        pytest.param(where, marks=[] if number in (0, 1, 5, 6, 9) else [pytest.mark.slow])
+        pytest.param(where, marks=[] if number in (5, 9) else [pytest.mark.slow])
         for number, where in enumerate(FILTERS)
     ],
 )
@@ -117,7 +117,7 @@ def test_what_is_found_is_exact(store: VectorStore) -> None:
     assert [[one.id for one in some] for some in found] == [[f"paper {n}" for n in some] for some in best]
 
 
-@pytest.mark.parametrize("place", ["folder", MEMORY])
+@pytest.mark.parametrize("place", [pytest.param("folder", marks=pytest.mark.slow), MEMORY])
 def test_of_equals_the_first_by_id_are_found(place: str, tmp_path: Path) -> None:
     rows = np.repeat(vectors(2, seed=5), 30, axis=0)
     ids = [f"paper {n:02}" for n in range(60)]

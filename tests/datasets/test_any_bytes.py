@@ -58,7 +58,8 @@ def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:
 @MANY
 @given(content=CONTENT)
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "pdf" else []) for name in FILES]
+    "name",
+    [pytest.param(name, marks=[] if name in ("json", "ris") else [pytest.mark.slow]) for name in FILES],
 )
 def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     path, rejects = tmp_path / "some.file", Rejects()
@@ -66,6 +67,7 @@ def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     outcome(lambda: [one for _, one in open_corpus(path, SourceOptions(name)).papers(rejects)], rejects)
 
 
+@pytest.mark.slow
 @MANY
 @given(
     rows=st.lists(

@@ -81,6 +81,7 @@ def test_a_tei_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> Non
     assert found.core_references == found.references[:2]
 
 
+@pytest.mark.slow
 def test_a_pdf_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> None:
     path = pdf(tmp_path / "2018-berg.pdf", TITLES[0], TITLES[1], TITLES[2])
     assert detect(tmp_path) == detect(path) == "pdf"

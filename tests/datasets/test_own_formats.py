@@ -11,37 +11,6 @@ from manyheads.datasets.formats import formats
 from manyheads.datasets.opening import detect
 from support.datasets import read_papers
 
-RIS = """
-about: RIS
-example: library.ris
-kind: RIS
-records: tags
-endings: [.ris]
-tag: '([A-Z][A-Z0-9])  -'
-begins: 'TY  -'
-signs: {content: '\\ATY  - '}
-fields:
-  title: [TI, T1]
-  abstract: [AB, N2]
-  authors: {each: AU, read: natural_order}
-  year: [PY, Y1]
-  venue: [JO, T2]
-  keywords: KW
-"""
-LIBRARY = """TY  - JOUR
-TI  - Feeling for
- the edge
-AU  - Berg, Anna
-AU  - Wei, Li
-PY  - 2016/05//
-KW  - touch
-KW  - grasping
-ER  -
-TY  - JOUR
-T1  - Slip
-AU  - Wei, Li
-Y1  - soon
-"""
 PAGES = """
 about: pages of works
 example: works.json
@@ -80,29 +49,18 @@ def read(path: Path, written: str, name: str = "auto") -> tuple[list[RawPaper], 
     return read_papers(path, name)
 
 
-def test_lines_with_tags(tmp_path: Path) -> None:
-    (tmp_path / "ris.yaml").write_text(RIS)
-    [found], rejects = read(tmp_path / "library.ris", LIBRARY, str(tmp_path / "ris.yaml"))
-    assert (found.title, found.year) == ("Feeling for the edge", 2016)
-    assert found.id.startswith("feeling-for-the-edge-2016-")
-    assert (found.byline, found.keywords, found.abstract) == (
-        ("Anna Berg", "Li Wei"),
-        ("touch", "grasping"),
-        "",
-    )
-    assert str(rejects.first[0]).startswith("record 2, year: ")
-
-
 @pytest.mark.parametrize("pages", [[{"results": [WORK]}], {"results": [WORK]}])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_pages_of_records_in_the_folder_of_a_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: object, indent: int | None
 ) -> None:
+    (tmp_path / "own.yaml").write_text(PAGES)
+    [by_path], _ = read(tmp_path / "works.json", json.dumps(pages, indent=indent), str(tmp_path / "own.yaml"))
     (tmp_path / "configs/formats").mkdir(parents=True)
     (tmp_path / "configs/formats/works.yaml").write_text(PAGES)
     monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path))
     [found], _ = read(tmp_path / "works.json", json.dumps(pages, indent=indent))
-    assert detect(tmp_path / "works.json") == "works"
+    assert (by_path, detect(tmp_path / "works.json")) == (found, "works")
     assert (found.id, found.title, found.venue) == ("W1", "Slip", "Tides")
     assert (found.keys, found.affiliations, found.keywords) == (("A1",), ("Basin",), ("touch", "slip"))
 
@@ -123,15 +81,15 @@ def test_xml_of_a_package_with_an_entry_point(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (RIS.replace("records: tags", "records: words"), "records"),
-        (RIS.replace("TI, T1", "TI, 7"), "fields.title"),
-        (RIS.replace("([A-Z][A-Z0-9])", "([A-Z"), "tag"),
-        (RIS.replace("kind: RIS", "kind: RIS\nlike: nothing"), "'nothing'"),
+        (PAGES.replace("records: json", "records: words"), "records"),
+        (PAGES.replace("place.raw", "7"), "fields.venue"),
+        (PAGES.replace("inside: results", "tag: ([A-Z"), "tag"),
+        (PAGES.replace("inside: results", "like: nothing"), "'nothing'"),
         ("a: [", "own.yaml"),
     ],
 )
 def test_a_mistake_names_file_and_key(tmp_path: Path, written: str, said: str) -> None:
     (tmp_path / "own.yaml").write_text(written)
     with pytest.raises(Exception, match=said) as told:
-        read(tmp_path / "a.ris", LIBRARY, str(tmp_path / "own.yaml"))
+        read(tmp_path / "a.json", "[{}]", str(tmp_path / "own.yaml"))
     assert getattr(told.value, "exit_code", None) == CorpusError.exit_code

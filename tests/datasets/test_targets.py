@@ -131,20 +131,6 @@ def test_only_what_is_known_to_be_later_is_no_background() -> None:
     assert not later(2016, None)
 
 
-def test_a_dump_tells_references_in_a_part_of_its_own(tmp_path: Path) -> None:
-    people = [{"authorId": "7", "name": "Jo Berg"}]
-    rows = {
-        "papers": [{"corpusid": n, "title": f"Pears {n}", "authors": people, "year": 2015} for n in range(4)],
-        "abstracts": [{"corpusid": n, "abstract": f"About pear {n}."} for n in range(4)],
-        "citations": [{"citingcorpusid": 3, "citedcorpusid": n} for n in (0, 2)],
-    }
-    for part, records in rows.items():
-        write_corpus(tmp_path / f"{part}1.jsonl", records)
-    found = targets_of(open_datasets([str(tmp_path)], "auto", {}), SOME, quiet)
-    [case] = found.cases
-    assert (case.id, len(case.background)) == ("3", 2)
-
-
 def test_more_targets_are_added_to_fewer_and_another_seed_draws_others(tmp_path: Path) -> None:
     records = [*OLD, *(citing(number, *(f"p{n}" for n in range(8))) for number in range(20, 40))]
 
@@ -207,6 +193,7 @@ async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(eco
     assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
 
 
+@pytest.mark.slow
 async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstract(
     ecosystem: Ecosystem,
 ) -> None:
@@ -216,6 +203,7 @@ async def test_all_of_the_past_may_be_told_but_the_target_and_what_has_no_abstra
     assert told == {name: past - (name == "p7") for name in told}, "the target's own title is among them once"
 
 
+@pytest.mark.slow
 async def test_a_corpus_with_too_little_past_has_no_targets(ecosystem: Ecosystem) -> None:
     with pytest.raises(CorpusError, match="no contemporary paper is suitable as a target") as refused:
         await targets_in(ecosystem, Wish(least=100, most=100))

@@ -179,7 +179,7 @@ def ris(
     pairs = [
         ("TY", "JOUR"), (title, paper.has("title", paper.title)), *((people, one) for one in paper.listed),
         (year, paper.has("year", date)), ("T2", paper.venue), *(("KW", one) for one in paper.keywords),
-        ("AB", marked(paper.abstract, paper.number)), ("DO", paper.doi), ("N1", f"Export Date: {paper.number} May 2026"), ("L2", ""),
+        ("AB", marked(paper.abstract, paper.number)), ("DO", paper.doi), ("N1", f"Export Date: {paper.number} May 2026; Cited By: {paper.citations}"), ("L2", ""),
         ("UR", f"https://example.org/{paper.number}"), ("ER", ""),
     ]  # fmt: skip
     return (f"{paper.number}.{end}" if numbered else "") + tagged(pairs, end=end) + end
@@ -193,6 +193,15 @@ def endnote_ris(paper: Known) -> str:
         ("Y1", paper.has("year", f"{paper.year}///")), ("JF", paper.venue), ("KW", "\n".join(paper.keywords)), ("N2", text), ("ID", paper.number), ("ER", ""),
     ]  # fmt: skip
     return tagged(pairs) + "\n"
+
+
+def refer(paper: Known) -> str:
+    text = "\n".join(textwrap.wrap(paper.abstract, 60, break_long_words=False, break_on_hyphens=False))
+    pairs = [
+        ("0", "Journal Article"), ("T", paper.has("title", paper.title)), *(("A", one) for one in paper.listed), ("J", paper.venue),
+        ("D", paper.has("year", paper.year)), ("X", text), ("K", "\n".join(paper.keywords)), ("R", paper.doi), ("@", "1234-5678"),
+    ]  # fmt: skip
+    return tagged(pairs, "%{} {}") + "\n"
 
 
 def nbib(paper: Known) -> str:
@@ -258,7 +267,7 @@ def as_json(make: Callable[[Known], dict[str, Any]], end: str = "\n") -> Callabl
 
 BROKEN = {
     "title": ("title", "display_name"),
-    "year": ("year", "issued", "publication_year", "publication_date", "versions"),
+    "year": ("year", "issued", "publication_year", "publication_date", "versions", "update_date"),
 }
 
 
@@ -379,6 +388,10 @@ def unarxive(paper: Known) -> dict[str, Any]:
         "versions": [{"version": "v1", "created": f"Mon, 2 Apr {paper.year} 19:18:42 GMT"}], "journal-ref": paper.venue, "doi": paper.doi,
     }  # fmt: skip
     return {"paper_id": str(paper.number), "metadata": about, "bib_entries": {}, "body_text": []}
+
+
+def arxiv(paper: Known) -> dict[str, Any]:
+    return unarxive(paper)["metadata"] | {"id": str(paper.number), "update_date": f"{paper.year + 1}-03-04"}
 
 
 def s2orc(paper: Known) -> dict[str, Any]:
@@ -512,15 +525,16 @@ OPENALEX = {"id": ID["openalex"]}
 LIST: dict[str, Any] = {"start": "[\n", "between": ",", "end": "]\n"}
 
 EXPORTS: dict[str, Export] = {
-    "ris scopus": Export("scopus.ris", "ris", ris, NO_COUNT, "\ufeff\n\n", changes=DOI_ID),
-    "ris pubmed": Export("pubmed.ris", "ris", lambda one: ris(one, "T1", "A1", "Y1", "\r\n"), NO_COUNT, changes=DOI_ID),
-    "ris ovid": Export("ovid.ris", "ris", lambda one: ris(one, numbered=True), NO_COUNT, changes=DOI_ID),
+    "ris scopus": Export("scopus.ris", "ris", ris, ALL, "\ufeff\n\n", changes=DOI_ID),
+    "ris pubmed": Export("pubmed.ris", "ris", lambda one: ris(one, "T1", "A1", "Y1", "\r\n"), ALL, changes=DOI_ID),
+    "ris ovid": Export("ovid.ris", "ris", lambda one: ris(one, numbered=True), ALL, changes=DOI_ID),
     "ris endnote": Export("endnote.txt", "ris", endnote_ris, NO_COUNT - {"doi"}),
-    "ris cp1252": Export("old.ris", "ris", ris, NO_COUNT, encoding="cp1252", changes=DOI_ID),
+    "ris cp1252": Export("old.ris", "ris", ris, ALL, encoding="cp1252", changes=DOI_ID),
     "nbib": Export("set.nbib", "nbib", nbib, NO_COUNT),
     "wos tagged": Export("savedrecs.txt", "web-of-science", wos, ALL, "\ufeffFN Clarivate Analytics Web of Science\nVR 1.0\n", end="EF\n", changes={"id": ID["wos"]}),
     "wos table": Export("table.txt", "web-of-science-table", wos_table, ALL, "\ufeff" + row("PT", "AU", "AF", "TI", "SO", "DE", "AB", "TC", "PY", "DI", "UT", delimiter="\t"), changes={"id": ID["wos"]}),
     "endnote xml": Export("library.xml", "endnote", endnote_xml, NO_COUNT, '<?xml version="1.0" encoding="UTF-8" ?><xml><records>', end="</records></xml>", changes=DOI_ID),
+    "refer": Export("library.enw", "refer", refer, NO_COUNT, changes=DOI_ID),
     "csl": Export("csl.json", "csl", as_json(csl, ""), NO_COUNT, **LIST),
     "zotero csv": Export("zotero.csv", "zotero", zotero, NO_COUNT - {"doi"}, "\ufeff" + row("Key", "Item Type", "Publication Year", "Author", "Title", "Publication Title", "DOI", "Abstract Note", "Date Added", "Manual Tags"), changes={"id": ID["zotero"]}),
     "embase csv": Export("embase.csv", "embase", embase, NO_COUNT, row("Title", "Source", "Author Names", "Abstract", "Author Keywords", "Embase Accession ID", "DOI"), changes={"id": ID["embase"], **UNSUFFIXED}),
@@ -543,6 +557,7 @@ EXPORTS: dict[str, Export] = {
     "dblp": Export("dblp.xml", "dblp", dblp, ALL - {"abstract", "keywords", "citations"}, '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE dblp SYSTEM "dblp.dtd">\n<dblp>\n', end="</dblp>", changes={"id": ID["dblp"]}),
     "anthology": Export("2024.x.xml", "anthology", anthology, ALL - {"venue", "keywords", "citations"}, '<?xml version="1.0" encoding="UTF-8"?>\n<collection id="2024.x"><volume id="1"><meta><year>2024</year></meta>\n', end="</volume></collection>", changes={"id": ID["acl"]}),
     "unarxive": Export("arXiv_src_1.jsonl", "unarxive", as_json(unarxive), ALL - {"keywords", "citations"}),
+    "arxiv": Export("arxiv-arXiv_src_1.jsonl", "arxiv", as_json(arxiv), ALL - {"keywords", "citations"}),
     "s2orc": Export("metadata_0.jsonl", "s2orc", as_json(s2orc), NO_COUNT),
     "bibtex": Export("library.bib", "bibtex", bibtex, NO_COUNT, "\ufeff% Encoding: UTF-8\n@string{x = {y}}\n", changes={"id": ID["bib"]}),
     "biblatex": Export("edtf.bib", "bibtex", lambda one: bibtex(one, dated=True), NO_COUNT, changes={"id": ID["bib"]}),

@@ -189,6 +189,14 @@ class _MarkupReader(HTMLParser):
 
 _ESCAPED, _BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
 _TIES, BRACES = str.maketrans({"~": " "}), str.maketrans("", "", "{}")
+_SYMBOLS = {
+    "textless": "<",
+    "textgreater": ">",
+    "textbar": "|",
+    "textunderscore": "_",
+    "textasciicircum": "^",
+}
+"""Symbols, as Zotero writes them, that the decoder drops."""
 _TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 """The decoder's errors on text that is not LaTeX."""
 
@@ -218,9 +226,12 @@ def latex_letters(text: str) -> str:
 
 @cache
 def _decoder() -> "LatexNodes2Text":
-    from pylatexenc.latex2text import LatexNodes2Text
+    from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
-    return LatexNodes2Text(keep_braced_groups=True, math_mode="verbatim")
+    known = get_default_latex_context_db()
+    symbols = [MacroTextSpec(name, simplify_repl=symbol) for name, symbol in _SYMBOLS.items()]
+    known.add_context_category("symbols", prepend=True, macros=symbols)
+    return LatexNodes2Text(latex_context=known, keep_braced_groups=True, math_mode="verbatim")
 
 
 def count(things: int, word: str) -> str:

@@ -221,7 +221,8 @@ def build(
         _show(made.meta, target)
     for failure in reader.failures.values() if isinstance(reader, Completion) else ():
         say(f"warning: not every paper could be looked up: {failure}", err=True)
-    say(f"next: manyheads run virsci --set {shlex.quote(f'corpus={target}')}", err=True)
+    if made.meta.counts.scientists:
+        say(f"next: manyheads run virsci --set {shlex.quote(f'corpus={target}')}", err=True)
     if librarian:
         say(librarian.summary(), err=True)
 

@@ -1,1 +1,1 @@
-"""Readers of datasets other than JSON Lines: each yields its format as `bank.corpus.RawPaper`s."""
+"""Others' corpora, read by formats that are data; target papers."""

@@ -5,6 +5,7 @@ element of a list, any other key is looked up in each object of a list.
 """
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
@@ -117,7 +118,7 @@ class Format(Strict):
     """Share of rejected records above which the dataset is refused."""
     signs: Signs = Signs()
     inside: str | tuple[str, ...] = ()
-    """`json`: key, or keys, of a list of records in an object around them, such as a service's page."""
+    """`json`: key, or keys, of a list of records, or of a record, in an object around them, such as a service's page."""
     table: bool = False
     """`json`: whether paths are columns, compared by letters and digits alone. Those of `csv` and `parquet` always are."""
     element: str = ""
@@ -470,11 +471,18 @@ class Dataset(Reader):
 
 def formats() -> Mapping[str, Format]:
     """The formats by name: those of installed packages, those that ship, and those of the user's folders."""
-    specs = (find_spec(entry.value) for entry in entry_points(group=GROUP))
-    folders = (Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ())
-    files = {file.stem: file for folder in folders for file in sorted(folder.glob("*.yaml"))}
+    files = {
+        file.stem: file for folder in _brought(tuple(sys.path)) for file in sorted(folder.glob("*.yaml"))
+    }
     files |= {path.stem: path for path in Resources.of().names("configs", ".yaml", FOLDER).values()}
     return _formats(tuple(sorted(files.items())))
+
+
+@cache
+def _brought(path: tuple[str, ...]) -> list[Path]:
+    """The folders of installed packages with formats, looked for once a search path: it takes longer than reading a small file."""
+    specs = (find_spec(entry.value) for entry in entry_points(group=GROUP))
+    return [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
 
 
 @cache

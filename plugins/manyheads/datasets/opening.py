@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from manyheads.base.errors import CorpusError
+from manyheads.base.papers import fold
 from manyheads.config import LiteratureConfig
 from manyheads.corpus.records import (
     GZIP,
@@ -198,7 +199,7 @@ def _of_file(file: Path) -> Match | None:
     _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     is_table = named or len(columns(header).keys() & {*OURS}) > 1
-    return _by_keys(dict.fromkeys(header, True)) or ((0, "csv") if is_table else None)
+    return _by_keys({fold(one): True for one in header}, table=True) or ((0, "csv") if is_table else None)
 
 
 def _of_json(text: str) -> Match:
@@ -221,9 +222,16 @@ def _of_json(text: str) -> Match:
     return _by_keys(record) or (0, name if own else "json")
 
 
-def _by_keys(record: Mapping[str, Any]) -> Match | None:
-    each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    known = ((len(keys), name) for name, keys in each if all(_has(record, key) for key in keys))
+def _by_keys(record: Mapping[str, Any], table: bool = False) -> Match | None:
+    """The format of a record; of the columns of a `table`, compared by letters and digits alone."""
+    each = (
+        (name, keys) for name, one in formats().items() for keys in one.signs.keys if one.has_columns == table
+    )
+    known = (
+        (len(keys), name)
+        for name, keys in each
+        if all(_has(record, fold(key) if table else key) for key in keys)
+    )
     return max(known, key=lambda match: match[0], default=None)
 
 

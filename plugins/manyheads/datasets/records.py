@@ -14,11 +14,14 @@ from contextlib import closing
 from html.entities import entitydefs
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.corpus.records import crowded, lines, open_file
+
+if TYPE_CHECKING:
+    from bibtexparser.library import Library
 
 Fault: TypeAlias = tuple[str, str]
 Records: TypeAlias = Iterator[tuple[int, dict[str, Any] | Fault]]
@@ -87,9 +90,11 @@ def json_lines(file: Path, member: str | None = None) -> Records:
 
 
 def json_records(file: Path, member: str | None = None, inside: Collection[str] = ()) -> Records:
-    """The objects of a list or of lines; of an object, or one a line, the objects of the list at one of the keys `inside`, such as
-    the pages of a service."""
-    listing = re.compile(rf'"(?:{"|".join(map(re.escape, inside))})"\s*:\s*\[') if inside else None
+    """The objects of a list or of lines; of an object, or one a line, the objects of the list, or the object, at one of the
+    keys `inside`, such as the pages of a service."""
+    listing = (
+        re.compile(rf'"(?:{"|".join(map(re.escape, inside))})"\s*:\s*\[(?=\s*[{{\]])') if inside else None
+    )
     with open_file(file, member) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
         start = text.read(FIRST).lstrip()
@@ -100,20 +105,27 @@ def json_records(file: Path, member: str | None = None, inside: Collection[str] 
             listed = _listed(file, text, rest, listing if page else None)
             yield from enumerate(chain.from_iterable(_opened(row, inside) for row in listed), 1)
             return
-    yield from json_lines(file, member)
+    rows = json_lines(file, member)
+    yield from ((number, one) for number, row in rows for one in _opened(row, inside)) if inside else rows
 
 
 def _opened(row: dict[str, Any] | Fault, inside: Collection[str]) -> list[dict[str, Any] | Fault]:
-    """A record, or those of a page among other pages."""
-    lists = (
-        (row[key] for key in inside if isinstance(row.get(key), list))
-        if isinstance(row, dict) and "title" not in row
-        else ()
-    )
-    records = next(iter(lists), [row])
+    """A record; or the one in it, or those of a page among other pages."""
+    around = row if isinstance(row, dict) and "title" not in row else {}
+    found = next((around[key] for key in inside if _holds_records(around.get(key))), row)
+    records = cast("object", found if isinstance(found, list) else [found])
     return [
         one if isinstance(one, dict | tuple) else ("json", "no object") for one in cast("list[Any]", records)
     ]
+
+
+def _holds_records(value: Any) -> bool:
+    """Whether it is a list of objects, or a record; else it is a field of the record around it."""
+    return (
+        "title" in value
+        if isinstance(value, dict)
+        else isinstance(value, list) and isinstance((*value, {})[0], dict)
+    )
 
 
 def _page(start: str, listing: re.Pattern[str]) -> int:
@@ -478,23 +490,40 @@ def _block(values: Mapping[str, list[list[bytes]]]) -> dict[str, Any] | Fault:
 
 BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
 KEY = re.compile(rb"\s*@\s*\w+\s*[{(]\s*([^\s,={}()\"']{1,100})\s*,")
+CROSSREF = re.compile(rb"(?i:crossref)\s*=\s*[{\"]\s*([^\s,{}\"]{1,100})")
+INHERITED = ("year", "date", "booktitle", "journal", "journaltitle")
 NO_ENTRY = frozenset((b"comment", b"preamble"))
 ENTRY_LINES, ENTRY_BYTES = 5000, 2**20
 """Maximum size of an entry: a longer one has lost its closing brace."""
 
 
 def bibtex_records(file: Path, member: str | None = None) -> Records:
-    """The fields of each entry in LaTeX, its `key`, and `@place`: where it stands."""
+    """The fields of each entry in LaTeX, its `key`, and `@place`: where it stands. What an entry lacks it has from the one that its
+    `crossref` names, which may come later."""
+    with closing(_entries(file, member)) as entries:
+        named = {key.lower() for _, _, source in entries for key in CROSSREF.findall(source)}
+    wholes = dict[bytes, dict[str, str]]()
+    for _, entry in _parsed(file, member) if named else ():
+        if isinstance(entry, dict) and (key := entry["key"].lower().encode()) in named:
+            own = {name: entry[name] for name in INHERITED if name in entry}
+            wholes[key] = ({"booktitle": entry["title"]} if "title" in entry else {}) | own
+    for number, entry in _parsed(file, member):
+        if isinstance(entry, dict) and (above := entry.get("crossref")):
+            entry = wholes.get(above.lower().encode(), {}) | entry
+        yield number, entry
+
+
+def _parsed(file: Path, member: str | None) -> Records:
     # the library logs entries that are rejects here
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
     macros, number, size = dict[str, str](), 0, 0
     with closing(_entries(file, member)) as entries:
         for kind, line, source in entries:
             if kind == b"string":
-                text = source.decode("utf-8", "replace")
-                if (size := size + len(text)) > ENTRY_BYTES:
+                if (size := size + len(source)) > ENTRY_BYTES:
                     raise unlike(file, f"more than {ENTRY_BYTES >> 20} MB of @string", "BibTeX")
-                macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
+                for one in _library(source.decode("utf-8", "replace")).strings:
+                    macros[one.key.lower()] = resolved(one.value, macros)
             elif kind not in NO_ENTRY:
                 key = KEY.match(source)
                 place = f"{key[1].decode('utf-8', 'replace')}, line {line}" if key else f"line {line}"
@@ -521,16 +550,13 @@ def _entries(file: Path, member: str | None) -> Generator[tuple[bytes, int, byte
 
 def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
     """The fields of an entry, parsed with the `@string`s that it uses; or the fault."""
-    from bibtexparser.entrypoint import parse_string
-
     if len(source) > ENTRY_BYTES:
         return "entry", f"longer than {ENTRY_BYTES >> 20} MB"
     try:
         text, remark = decoded(source)
     except UnicodeDecodeError as wrong:
         return "encoding", f"byte {wrong.start} is not UTF-8"
-    low = text.lower()
-    library = parse_string("".join(one for name, one in macros.items() if name and name in low) + text)
+    library = _library(text)
     if library.failed_blocks:
         why, _, _ = str(library.failed_blocks[0].error).partition(". Note:")
         return "entry", why or "its braces do not close"
@@ -538,9 +564,30 @@ def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
         several = "another entry begins inside it: begin each entry on a new line"
         return "entry", several if library.entries else "no entry"
     [entry] = library.entries
-    fields = {name.lower(): one.value for name, one in entry.fields_dict.items()}
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    return remarked({"key": entry.key} | texts, remark)
+    fields = {name.lower(): resolved(one.value, macros) for name, one in entry.fields_dict.items()}
+    if "title" in fields and (more := fields.get("subtitle")):  # BibLaTeX
+        fields["title"] += f": {more}"
+    return remarked({"key": entry.key} | fields, remark)
+
+
+def _library(text: str) -> "Library":
+    """The blocks of a text, their values as they are written: the library's own pass over @string knows no `#`."""
+    from bibtexparser.entrypoint import parse_string
+
+    return parse_string(text, parse_stack=[])
+
+
+def resolved(value: str, macros: Mapping[str, str]) -> str:
+    """The text of a value: in braces or quotes, a number, the name of an @string, or several of these joined by `#`."""
+    parts, depth, quoted, start = list[str](), 0, False, 0
+    for at, letter in enumerate(value) if "#" in value else ():
+        depth += (letter == "{") - (letter == "}")
+        quoted ^= letter == '"' and not depth
+        if letter == "#" and not depth and not quoted:
+            parts.append(value[start:at])
+            start = at + 1
+    pieces = [one.strip() for one in (*parts, value[start:])]
+    return "".join(one[1:-1] if one[:1] in '{"' else macros.get(one.lower(), one) for one in pieces)
 
 
 def at_place(fault: Fault, place: str) -> Fault:

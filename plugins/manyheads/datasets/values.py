@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from manyheads.base.papers import ARXIV_NUMBER
@@ -28,8 +29,10 @@ PLACEHOLDER = re.compile(
 )
 """What databases write for an abstract or authors that are not there."""
 SHOWN = 60
-UNKNOWN = frozenset(("", "-", "–", "?", "na", "n/a", "nan", "nil", "none", "null", "unknown"))
-"""What tables write for a number that is not there."""
+UNKNOWN = frozenset(
+    ("", "-", "–", "?", "na", "n/a", "n.d.", "nan", "nil", "no date", "none", "null", "unknown")
+)  # fmt: skip
+"""What tables write for a number, or a year, that is not there."""
 
 
 def text(value: object) -> str:
@@ -78,15 +81,14 @@ def abstract(value: object) -> str:
     return "" if PLACEHOLDER.fullmatch(found) else found
 
 
-DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+", re.ASCII)
-
-
+DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"<>]|<\d+:[^\s\"<>]*>)+", re.ASCII)
+"""Older ones have the first page in angle brackets: 10.1002/(SICI)1097-4571(199601)47:1<23::AID-ASI3>3.0.CO;2-Q."""
 PREPRINT = re.compile(rf"(?i:arxiv)(?:\.org/(?:abs|pdf|html))?[\s:/]*({ARXIV_NUMBER.pattern})", re.ASCII)
 
 
 def doi_of(text: str) -> str | None:
     """The DOI in a text, such as a link, else that of its arXiv number."""
-    if found := DOI.search(text):
+    if found := DOI.search(text := unquote(html.unescape(text))):
         return found[0].rstrip(".,;")
     return f"10.48550/arXiv.{found[1]}" if (found := PREPRINT.search(text)) else None
 
@@ -198,19 +200,20 @@ def _ids(value: object) -> Object:
 
 # Names.
 
-TERM = ("name", "display_name", "keyword", "term")
+TERM = ("name", "display_name", "keyword", "term", "tag")
 PERSON = ("name", "full_name", "display_name", "author", "literal", "raw_author_name")
 PERSON_ID = ("id", "author_id", "authorId", "author")
 PARTS = (
-    ("given", "first", "firstName"),
+    ("given", "first", "firstName", "first_name"),
     ("middle",),
     ("dropping-particle",),
     ("non-dropping-particle",),
-    ("family", "last", "lastName"),
+    ("family", "last", "lastName", "last_name"),
     ("suffix",),
 )
 """Keys of a person's name, and of its parts in their order."""
 SCOPUS_ID = re.compile(r"\(\d{6,}\)")
+SUFFIX = re.compile(r"^([^,]+,[^,]+) ((?:Jr|Sr|2nd|3rd|II|III|IV)\.?)$")
 
 
 def people(cell: object) -> Mapping[str, Any]:
@@ -243,8 +246,9 @@ def person(one: object) -> str:
     if isinstance(one, list | tuple):
         family, *rest = [text(part) for part in cast("Sequence[Any]", one)] or [""]
         return " ".join(filter(None, (*rest[:1], family, *rest[1:2])))
-    if (inner := _first(one, PERSON)) is not None:
-        return person(inner)
+    about = cast(Object, one) if isinstance(one, Mapping) else {}
+    if name := next(filter(None, (person(about[key]) for key in PERSON if about.get(key))), ""):
+        return name
     return text(one) or " ".join(filter(None, (text(_first(one, keys)) for keys in PARTS)))
 
 
@@ -279,13 +283,18 @@ def _is_enumeration(people: Sequence[str]) -> bool:
 
 
 def natural_order(name: str) -> str:
-    """`Okafor, Ansel, Jr` as Ansel Okafor Jr."""
-    family, first, suffix = ([part.strip() for part in SCOPUS_ID.sub("", name).split(",", 2)] + ["", ""])[:3]
+    """`Okafor, Ansel, Jr` as Ansel Okafor Jr; also without the second comma, as PubMed writes it."""
+    parts = SUFFIX.sub(r"\1, \2", SCOPUS_ID.sub("", name)).split(",", 2)
+    family, first, suffix = ([part.strip() for part in parts] + ["", ""])[:3]
     return " ".join(filter(None, (first, family, suffix)))
 
 
 OTHERS = "others"
 """BibTeX's "et al."."""
+NAME_PART = re.compile(r"(?<![\w-])(given|prefix|family|suffix)\s*=\s*((?:\{[^}]*\}|[^,{])*)")
+"""A part of a name in BibLaTeX's extended notation: family=Cruz, given=Ana, prefix=de la."""
+CITED_BY = re.compile(r"(?:cited by|times cited[^:]*?)\s*:\s*(\d[\d,]*)", re.IGNORECASE)
+"""The count in a note of Scopus (Cited By: 37) or Web of Science."""
 
 
 def bibtex_names(text: str) -> list[str]:
@@ -297,12 +306,17 @@ def bibtex_names(text: str) -> list[str]:
         split_multiple_persons_names,
     )
 
+    def parts(name: str) -> Iterable[str]:
+        if known := dict(NAME_PART.findall(name)):
+            return (known.get(part, "") for part in ("given", "prefix", "family", "suffix"))
+        one = parse_single_name_into_parts(name)
+        return (*one.first, *one.von, *one.last, *one.jr)
+
     try:
-        people = [*map(parse_single_name_into_parts, split_multiple_persons_names(latex_letters(text)))]
+        people = [" ".join(parts(one)) for one in split_multiple_persons_names(latex_letters(text))]
     except InvalidNameError as wrong:
         raise NotTeXError(" ".join(str(wrong).split())) from wrong
-    parts = (" ".join((*one.first, *one.von, *one.last, *one.jr)) for one in people)
-    return [name for part in parts if (name := " ".join(part.translate(BRACES).split())) != OTHERS]
+    return [name for one in people if (name := " ".join(one.translate(BRACES).split())) != OTHERS]
 
 
 # Notations of single datasets.
@@ -372,10 +386,18 @@ FIELDS: Mapping[FieldName, Callable[[Any], Any]] = {
 }
 """The meaning of a value, by field, or several fields of authors; it raises `ValueError` for one without."""
 ReadName = Literal[
-    "anthology_id", "bibtex_names", "dblp_name", "embase_venue", "embase_year", "latex", "natural_order"
+    "anthology_id",
+    "bibtex_names",
+    "cited_by",
+    "dblp_name",
+    "embase_venue",
+    "embase_year",
+    "latex",
+    "natural_order",
 ]
 READ: Mapping[ReadName, Callable[[str], Any]] = {
     "anthology_id": anthology_id, "bibtex_names": bibtex_names, "latex": from_latex, "natural_order": natural_order,
+    "cited_by": lambda note: count if (count := note.strip("{} ")).isdigit() else "".join(CITED_BY.findall(note)[:1]),
     "dblp_name": lambda name: NAMESAKE.sub("", name), "embase_venue": lambda source: EMBASE.sub("", source),
     "embase_year": lambda source: "".join(EMBASE.findall(source)[:1]) or source,
 }  # fmt: skip

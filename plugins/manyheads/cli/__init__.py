@@ -82,7 +82,7 @@ manyheads run rebuttal --background papers.bib --host agentscope""",
     "open": "manyheads open my-run",
     "bundle": """
 manyheads bundle runs
-manyheads bundle runs -o site.zip --names""",
+manyheads bundle runs -o site.zip --replace""",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "review": """
 manyheads review paper.pdf -m openai/gpt-4o-mini

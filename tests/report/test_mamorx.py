@@ -108,6 +108,14 @@ def reviewed(paper: Path, words: str = "A point.") -> MamorxResult:
     )  # fmt: skip
 
 
+def unseen(paper: Path) -> MamorxResult:
+    """The same where the file is gone: no page of it is rendered."""
+    result = reviewed(paper)
+    assert result.paper
+    result.paper.source = "gone.pdf"
+    return result
+
+
 @pytest.fixture
 def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
     """Writes the report of a result; its text."""
@@ -129,7 +137,7 @@ def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
 
 
 def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) -> None:
-    result, alarm = reviewed(paper), "addresses its reviewer, or hides text"
+    result, alarm = unseen(paper), "addresses its reviewer, or hides text"
     assert alarm in page(result)
     assert result.paper
     result.paper.hidden = [HiddenText(text="epochs 10 20", page=2, why="covered", figure="Figure 1")]
@@ -138,7 +146,7 @@ def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) 
 
 
 def test_the_report_says_where_the_limit_of_dates_is_from(page: Callable[..., str], paper: Path) -> None:
-    result, told = reviewed(paper), set[str]()
+    result, told = unseen(paper), set[str]()
     assert result.novelty
     for bound in get_args(Bound):
         result.novelty.bound, result.novelty.before = bound, "2015-01-01" if bound else ""
@@ -152,7 +160,7 @@ def test_the_report_says_where_the_limit_of_dates_is_from(page: Callable[..., st
 
 
 def test_a_passage_of_an_open_text_stands_with_its_address(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
+    result = unseen(paper)
     assert result.novelty
     for work, name in ((result.novelty.related[0], "rival"), (result.references[0], "cited")):
         work.open_text, work.passage = f"javascript:{name}", f"<b>The words of the {name}.</b>"
@@ -247,7 +255,7 @@ def test_a_picture_outside_the_run_folder_is_not_shown(
 
 
 def test_a_partial_review_says_so(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
+    result = unseen(paper)
     result.partial = "the budget is spent: calls 40"
     assert "<strong>This review is partial.</strong> the budget is spent" in page(result, finished=False)
     assert dict(report.essence(result))["Partial"] == result.partial
@@ -264,6 +272,3 @@ def test_a_review_in_words(paper: Path) -> None:
     assert {name: score.mean for name, score in report.scores(result).items()} == {"Rating": 6}
     assert list(report.work(result)) == ["# The review"]
     assert any("[2]" in line and "differs" in line for line in report.details(result))
-
-
-# In a browser.

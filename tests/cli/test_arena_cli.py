@@ -13,10 +13,8 @@ from typer.testing import CliRunner
 
 from manyheads.arena.store import Arena
 from manyheads.cli.arena import app
-from manyheads.measures.votes import votes_csv
 from support.arenas import arena, vote_by
 from support.command import manyheads_command
-from support.votes import votes_by
 
 STRENGTHS = {"one": 0.0, "two": 0.3, "three": 2.5}
 
@@ -69,17 +67,6 @@ def test_from_files_to_invitations(home: Path) -> None:
         assert made.rater(tokens[1][1])
 
 
-@pytest.mark.slow
-def test_ratings_as_a_folder(tmp_path: Path) -> None:
-    voted(tmp_path / "a").close()
-    run("rate", "a", "--resamples", "60", "-o", "out", cwd=tmp_path)
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "three" in page
-    assert "data:image/svg+xml" in page
-    rows = list(csv.DictReader((tmp_path / "out" / "ratings.csv").open(encoding="utf-8")))
-    assert {row["question"] for row in rows} == {"technical", "constructiveness", "clarity", "overall"}
-
-
 def test_ratings_as_a_table_and_as_json(tmp_path: Path) -> None:
     voted(tmp_path / "a", most=15).close()
     said = run("rate", "a", "--resamples", "20", cwd=tmp_path)
@@ -87,12 +74,8 @@ def test_ratings_as_a_table_and_as_json(tmp_path: Path) -> None:
     data = json.loads(run("rate", "a", "--resamples", "20", "--json", "--question", "clarity", cwd=tmp_path))
     [first, *_] = data["people"]
     best = first["makers"][0]
-    assert (first["question"], best["maker"], best["best"], len(first["raters"])) == (
-        "clarity",
-        "three",
-        1,
-        6,
-    )
+    found = (first["question"], best["maker"], best["best"], len(first["raters"]))
+    assert found == ("clarity", "three", 1, 6)
 
 
 @pytest.mark.slow
@@ -132,9 +115,6 @@ def test_a_line_that_gives_a_maker_away_is_in_the_status_and_is_left_out_on_dema
 
 
 def test_published_votes_need_no_arena(tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text(votes_csv(votes_by({"a": 0.0, "b": 1.0}, 80), ("overall",)))
-    data = json.loads(run("rate", "v.csv", "--resamples", "30", "--json", cwd=tmp_path))
-    assert data["people"][0]["votes"] == 80
     (tmp_path / "w.csv").write_text("model_a,model_b,winner\na,b,model_a\na,b,model_b\na,b,nobody\n")
     columns = "left=model_a,right=model_b,winner=winner"
     data = json.loads(run("rate", "w.csv", "--resamples", "30", "--json", "--columns", columns, cwd=tmp_path))

@@ -56,6 +56,7 @@ MISTAKES = {
     "a team too large": ("run virsci --set embedding=lexical --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),
     "no key": ("run virsci --set embedding=lexical --model openai/x --out run", "models.default: no key for openai/x", "export OPENAI_API_KEY"),
     "no replay": ("run virsci --set embedding=lexical --model replay/old --out run", "old/journal.sqlite: no readable journal", "--model replay/FOLDER"),
+    "an option that is swallowed": ("check rebuttal --idea --host=autogen", "--idea: empty", "give it a value"),
     "no component": ("export virsci --host agentscope", "'agentscope' loads no component files", "VirSciPipeline"),
 }  # fmt: skip
 

@@ -17,7 +17,6 @@ from manyheads.corpus.retrieval import LiteratureDatabase
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built, vector_sources
 from support.faults import Fault
-from support.hosts import HOSTS
 from support.llm import LLM
 from support.papers import papers
 from support.requests import Request
@@ -94,7 +93,7 @@ def test_info_of_a_corpus_whose_records_cannot_be_read(corpus: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["gone", pytest.param("broken", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("damage", ["gone", "broken"])
 def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
     extract(corpus, *served_by(llm))
     made, calls = records(corpus), llm.calls
@@ -125,11 +124,10 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
     assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
 
 
-@pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.slow
-def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
+def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM) -> None:
     extract(corpus)
-    served = (*served_by(llm), "--host", host)
+    served = served_by(llm)
     made = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
     assert made.code == 0, made.err
     assert f"{COUNT} papers extracted by openai/test; 0 already had such a record" in made.out

@@ -131,6 +131,7 @@ def reviewed_papers(folder: Path) -> tuple[dict[str, list[float]], dict[str, lis
     return people, scores
 
 
+@pytest.mark.slow
 def test_ratings_of_the_ai_scientist(tmp_path: Path) -> None:
     people, scores = reviewed_papers(tmp_path)
     columns = "id=paper_id,score=[0-9],accepted=decision"

@@ -122,11 +122,8 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     ("host", "wire"),
     [
         ("agentscope", "openai"),
-        ("autogen", "anthropic"),
+        pytest.param("autogen", "anthropic", marks=pytest.mark.slow),
         pytest.param("agentscope", "ollama", marks=pytest.mark.slow),
-        pytest.param("agentscope", "anthropic", marks=pytest.mark.slow),
-        pytest.param("autogen", "openai", marks=pytest.mark.slow),
-        pytest.param("autogen", "ollama", marks=pytest.mark.slow),
     ],
 )
 def test_a_login_from_the_environment_is_sent_and_kept_nowhere(

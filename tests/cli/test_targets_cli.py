@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from manyheads.cli.options import resumable
 from manyheads.suites.spec import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
@@ -112,15 +110,3 @@ def test_mistakes_are_told(tmp_path: Path, arguments: str, said: str) -> None:
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"), [(True, "run the same command again"), (False, "nothing was written")]
-)
-def test_an_interrupt_says_whether_anything_is_kept(
-    kept: bool, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(typer.Exit) as ended, resumable(kept=kept):
-        raise KeyboardInterrupt
-    assert ended.value.exit_code == 130
-    assert said in capsys.readouterr().err

@@ -52,6 +52,7 @@ def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
 
 
+@pytest.mark.slow
 def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
@@ -69,7 +70,10 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     assert table(RUN.invoke(app, ["info", "out"])) == rows
 
 
-@pytest.mark.parametrize("command", [("build", "mine.jsonl", "--bound", "2014"), ("info", "sample")])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(("build", "mine.jsonl", "--bound", "2014"), marks=pytest.mark.slow), ("info", "sample")],
+)
 def test_a_model_that_is_nowhere_names_the_option_that_helps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:

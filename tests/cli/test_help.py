@@ -122,6 +122,7 @@ def hints() -> Iterator[tuple[str, str]]:
                 yield f"{file.relative_to(PACKAGE)}:{node.value.lineno}", text
 
 
+@pytest.mark.slow
 def test_hints_name_only_commands_and_options_that_there_are() -> None:
     strange: list[str] = []
     seen = 0

@@ -60,6 +60,7 @@ def test_papers_of_one_name_and_strange_kinds_are_refused(tmp_path: Path) -> Non
 PEOPLE = "paper,rater,score\nfootsteps,A,8\nfootsteps,B,7\nerrata,A,5\nerrata,B,6\nkiln,A,3\nkiln,B,4\n"
 
 
+@pytest.mark.slow
 async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Path) -> None:
     scores = {"footsteps": 7, "errata": 6, "kiln": 4}
     for name, score in scores.items():

@@ -191,6 +191,7 @@ def reviews_of_ideas(path: Path) -> list[dict[str, Any]]:
 CRITERIA = {"overall": "overall_score", "novelty": "novelty_score", "feasibility": "feasibility_score"}
 
 
+@pytest.mark.slow
 def test_conditions_of_si_et_al(tmp_path: Path) -> None:
     multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
     reviews = reviews_of_ideas(tmp_path / "points.json")

@@ -12,7 +12,6 @@ from support.command import SMALL, Done, manyheads_command, result_of, served_by
 from support.faults import Fault
 from support.hosts import BOTH
 from support.llm import LLM
-from support.results import but_for_the_host
 
 FILES = {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
 KEYS = {"team", "topic", "ideas", "votes", "idea", "abstract", "usage", "warnings"}
@@ -46,12 +45,6 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, D
     assert len(result["team"]) == 3
     assert result["warnings"] == []
     assert result["written_by_language_model"] is False
-
-
-def test_every_host_gives_the_same_result(finished: dict[str, Done], home: Path) -> None:
-    assert finished.keys() == set(BOTH)
-    first, second = (but_for_the_host(home / host) for host in BOTH)
-    assert first == second
 
 
 def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:
@@ -97,7 +90,7 @@ def served(tmp_path: Path, llm: LLM) -> Done:
     assert "--path mine" in exported.out
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
     prompt.write_text("# An idea, our way\n\nSpeak of owls.\n\n" + prompt.read_text(encoding="utf-8"))
-    turns = ("--set", "team.size=3", "--set", "turns=2", "--set", "turns.idea=1")
+    turns = ("--set", "team.size=2", "--set", "turns=2", "--set", "turns.idea=1")
     model = (*served_by(llm), "--set", "embedding=lexical")
     command = ("run", "virsci", *turns, *model, "--path", "mine", "--out", "run")
     return manyheads_command(*command, cwd=tmp_path, env={"OPENAI_API_KEY": SECRET})
@@ -112,7 +105,7 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     assert all(FENCE.search(request.asking) for request in llm.requests)
     assert all(bool(request.form) is not bool(request.tools) for request in llm.requests), "never both"
     ours = [request for request in llm.requests if "Speak of owls." in request.asking]
-    assert [request.title for request in ours] == ["Idea"] * 3
+    assert [request.title for request in ours] == ["Idea"] * 2
     assert {request.headers["authorization"] for request in llm.requests} == {f"Bearer {SECRET}"}
     kept = [path for path in (tmp_path / "run").iterdir() if SECRET.encode() in path.read_bytes()]
     assert kept == []
@@ -158,6 +151,7 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     assert not any(secret in refused.message for secret in ("owls-at-night", basic, SECRET))
 
 
+@pytest.mark.slow
 def test_references_may_come_from_the_literature_database(home: Path) -> None:
     sets = "--set literature.references=inspirations --set literature.retrieval.semantic=9"
     flags = (*SMALL, *sets.split())

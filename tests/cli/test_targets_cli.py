@@ -55,6 +55,7 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     assert "cases.jsonl: already exists" in again.message
 
 
+@pytest.mark.slow
 def test_a_corpus_becomes_cases_of_what_stands_near(tmp_path: Path) -> None:
     done = targets(
         tmp_path, "--corpus", "sample", "--embedding", "lexical", "--count", "3", "--after", "2022"

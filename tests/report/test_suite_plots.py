@@ -7,7 +7,6 @@ import pytest
 
 from manyheads.base.errors import JournalError
 from manyheads.report.plots import Kind, Panel, PlotPoint, draw
-from manyheads.suites.report import title_of
 
 KINDS: tuple[Kind, ...] = ("heatmap", "lines", "bars")
 TICK = re.compile(r'<g id="(?:x|y)tick_')
@@ -62,18 +61,7 @@ def test_endless_intervals_do_not_dwarf_what_they_are_of(tmp_path: Path) -> None
     assert max(up) <= 1.7
 
 
-@pytest.mark.parametrize(
-    ("measure", "told"),
-    [
-        ("ranking.s", "S, relative quality (ranking.s)"),
-        ("on", "ON, overall novelty"),
-        ("usage.calls", "usage.calls"),
-    ],
-)
-def test_measures_are_named_in_words(measure: str, told: str) -> None:
-    assert title_of(measure) == told
-
-
+@pytest.mark.slow
 def test_all_series_are_in_the_legend_each_with_a_look_of_its_own(tmp_path: Path) -> None:
     """Also one that only a later panel has; with more of them than colours."""
     series = [f"series {number}" for number in range(10)]

@@ -89,6 +89,7 @@ def test_exports_name_the_authors_of_cited_papers_under_the_keys_of_show(home: P
 
 
 def test_a_site_is_replaced_only_where_that_is_asked_for(home: Path) -> None:
+    shutil.rmtree(home / "runs/one")
     for out in ("site", "site.zip"):
         assert manyheads_command("bundle", "runs", "-o", out, cwd=home).code == 0
         refused = manyheads_command("bundle", "runs", "-o", out, cwd=home)
@@ -115,6 +116,7 @@ def test_what_is_no_folder_of_runs_is_refused(home: Path) -> None:
         assert (refused.code, word in refused.message) == (2, True), refused.message
 
 
+@pytest.mark.slow
 def test_every_system_has_a_place_in_a_site(tmp_path: Path) -> None:
     for path in RESULTS.glob("*.json"):
         (tmp_path / "runs" / path.stem).mkdir(parents=True)

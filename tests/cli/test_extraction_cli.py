@@ -72,6 +72,7 @@ def test_without_a_model_records_are_lexical_and_made_once(corpus: Path) -> None
     assert not (corpus.parent / "cache" / "extraction.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_info_says_how_many_records_there_are_and_who_has_made_them(corpus: Path) -> None:
     before = manyheads_command("corpus", "info", corpus, cwd=corpus.parent).out
     assert "records by" not in before

@@ -97,6 +97,7 @@ def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> No
     assert len(set((home / "runs").glob("*/"))) == 4
 
 
+@pytest.mark.slow
 def test_reviews_go_side_by_side_under_one_budget(home: Path) -> None:
     texts = [f"idea{number}.md" for number in range(4)]
     for text in texts:

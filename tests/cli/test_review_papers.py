@@ -77,6 +77,7 @@ def test_a_paper_goes_to_the_committee_and_an_abstract_to_the_conference(home: P
     ] == [3]
 
 
+@pytest.mark.slow
 def test_the_estimate_looks_up_as_much_as_a_run_at_most(home: Path) -> None:
     """No source can be reached from a test: all papers come from the shelf."""
     told = estimated("paper.md", *ALONE[2:], "--set", "mamorx.novelty.papers=4", cwd=home)
@@ -151,6 +152,7 @@ def test_what_the_budget_left_is_a_partial_review_that_can_be_finished(home: Pat
     assert "is partial" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_a_review_took_is_told_over_many(home: Path, pointed: LLM) -> None:
     (home / "other.md").write_text(PAPER.replace("Readers agree", "Others agree"), encoding="utf-8")
     command = ("review", "paper.md", "other.md", "--form", "neurips", *SHORT, *served_by(pointed))

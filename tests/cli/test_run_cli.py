@@ -23,18 +23,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
-@pytest.fixture(scope="module")
-def finished(home: Path) -> dict[str, Done]:
-    """The same small run on each host, in the folders of these names."""
-    return {
-        host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
-        for host in BOTH
-    }
-
-
 @pytest.mark.parametrize("host", BOTH)
-def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, Done], home: Path) -> None:
-    done = finished[host]
+def test_a_run_leaves_a_folder_that_can_be_read(host: str, home: Path) -> None:
+    done = manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Run       {host}\n")
     assert done.out.rstrip().endswith(f"Report    {host}/report.html")
@@ -47,7 +38,7 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, D
     assert result["written_by_language_model"] is False
 
 
-def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:
+def test_json_lines_a_seed_and_a_fixed_topic(home: Path) -> None:
     topic = 'Robust retrieval: {for} "robots" # really'
     flags = (*SMALL, "--seed", "9", "--topic", topic)
     done = manyheads_command("run", "virsci", *flags, "--json", cwd=home)
@@ -60,9 +51,7 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     assert result == result_of(folder)
     assert folder.name.endswith("-virsci")
     assert result["topic"] == {"topic": topic, "rationale": None, "fixed": True}
-    seeds = [result, result_of(home / "autogen")]
-    assert finished
-    assert seeds[0]["team"] != seeds[1]["team"]
+    assert result["seed"] == 9
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_its_idea_is_revised_on_the_papers_behind_it(home: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [
-    ("ranking", "judge", "run", "--target", BACKGROUND, "--out", "ranked", "--quiet"), ("measure", "run"),
-    ("review", "run", "--out", "reviewed"),
+    ("ranking", "judge", "run", "--target", BACKGROUND, "--out", "ranked", "--quiet"),
+    pytest.param(("measure", "run"), marks=pytest.mark.slow), pytest.param(("review", "run", "--out", "reviewed"), marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_its_idea_goes_on(home: Path, command: tuple[str, ...]) -> None:
     done = manyheads_command(*command, cwd=home)

@@ -116,12 +116,12 @@ def unseen(paper: Path) -> MamorxResult:
     return result
 
 
-@pytest.fixture
-def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, paper: Path) -> Callable[..., str]:
     """Writes the report of a result; its text."""
+    folder = tmp_path_factory.mktemp("reviewed") / "run"
 
     def write(result: MamorxResult | None = None, *, finished: bool = True) -> str:
-        folder = tmp_path / "run"
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         (folder / "figures/1.png").write_bytes(render(paper, 2, width=500))
         run: RunResult[Any] = RunResult(
@@ -134,6 +134,12 @@ def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
         return write_page(folder, report.report(record)).read_text(encoding="utf-8")
 
     return write
+
+
+@pytest.fixture(scope="module")
+def usual(page: Callable[..., str]) -> str:
+    """The report of the usual review."""
+    return page()
 
 
 def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) -> None:
@@ -179,8 +185,8 @@ def article(page: str, number: int) -> str:
     return found
 
 
-def test_every_link_leads_somewhere(page: Callable[..., str]) -> None:
-    reader = Reader(page())
+def test_every_link_leads_somewhere(usual: str) -> None:
+    reader = Reader(usual)
     ids = reader.values("id")
     assert len(ids) == len(set(ids))
     targets = {link.removeprefix("#") for link in reader.values("href") if link.startswith("#")}
@@ -189,8 +195,8 @@ def test_every_link_leads_somewhere(page: Callable[..., str]) -> None:
     assert not [link for link in reader.values("href") if not link.startswith("#")]
 
 
-def test_a_source_is_told_as_it_was_found(page: Callable[..., str]) -> None:
-    text = page()
+def test_a_source_is_told_as_it_was_found(usual: str) -> None:
+    text = usual
     assert 'href="#quote-1-1"' in article(text, 1)
     assert QUOTE in article(text, 1)
     assert NEAR in article(text, 2), "the words that the paper has, beside those that were quoted"
@@ -202,10 +208,9 @@ def test_a_source_is_told_as_it_was_found(page: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize(("anchor", "number", "words"), [("quote-1-1", 1, QUOTE), ("quote-2-1", 3, NEAR)])
 def test_a_quote_is_highlighted_where_it_stands(
-    page: Callable[..., str], paper: Path, anchor: str, number: int, words: str
+    usual: str, paper: Path, anchor: str, number: int, words: str
 ) -> None:
-    text = page()
-    [leaf] = re.findall(rf'id="page-{number}".*?</figure>', text, re.DOTALL)
+    [leaf] = re.findall(rf'id="page-{number}".*?</figure>', usual, re.DOTALL)
     [style] = re.findall(rf'id="{anchor}"[^>]*style="([^"]*)"', leaf)
     left, top, width, height = (float(each) / 100 for each in re.findall(r"[\d.]+(?=%)", style))
     with pdfium.PdfDocument(paper) as document:
@@ -218,7 +223,7 @@ def test_a_quote_is_highlighted_where_it_stands(
             (1 - top) * down + 1,
         )
     assert words.startswith(" ".join(first.split())[:30])
-    assert "url(data:image/jpeg;base64," in text
+    assert "url(data:image/jpeg;base64," in usual
 
 
 def test_another_file_in_its_place_is_not_shown(

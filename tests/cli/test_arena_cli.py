@@ -93,27 +93,6 @@ def test_hostile_names_of_makers_are_text(tmp_path: Path) -> None:
     assert "'=cmd()" in (tmp_path / "out" / "ratings.csv").read_text()
 
 
-def test_a_line_that_gives_a_maker_away_is_in_the_status_and_is_left_out_on_demand(tmp_path: Path) -> None:
-    for maker, form in (("machine", "**Problem.** Zorilla plans {}."), ("human", "{} are many.")):
-        (tmp_path / maker).mkdir()
-        for case in ("owls", "bats"):
-            (tmp_path / maker / f"{case}.md").write_text(form.format(case))
-    for folder, options in (("a", ()), ("b", ("--drop", "**Problem.**", "--hide", "Zorilla"))):
-        run("new", folder, "--form", "idea", cwd=tmp_path)
-        for maker in ("machine", "human"):
-            texts = (f"{maker}/owls.md", f"{maker}/bats.md")
-            run("add", folder, *texts, "--maker", maker, *options, cwd=tmp_path)
-        run("invite", folder, "Ada", cwd=tmp_path)
-    [problem] = json.loads(run("status", "a", "--json", cwd=tmp_path))["problems"]
-    assert "'machine'" in problem
-    assert "“**Problem.**”" in problem
-    assert json.loads(run("status", "b", "--json", cwd=tmp_path))["problems"] == []
-    with Arena.open(tmp_path / "b") as made:
-        assert {each.body for each in made.texts() if each.maker == "machine"} == {
-            "The author plans owls.", "The author plans bats.",
-        }  # fmt: skip
-
-
 def test_published_votes_need_no_arena(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("model_a,model_b,winner\na,b,model_a\na,b,model_b\na,b,nobody\n")
     columns = "left=model_a,right=model_b,winner=winner"
@@ -212,6 +191,8 @@ def test_own_tables_are_read_by_their_columns(tmp_path: Path) -> None:
     (tmp_path / "places.csv").write_text("rater,idea,rank\nA,x,1\nA,y,2\nJ,x,2\nJ,y,1\n", encoding="utf-8")
     data = json.loads(run("agreement", "places.csv", "--judge", "J", "--target", "x", "--json", cwd=tmp_path))
     assert data["qualities"]["rank"]["alignment"] == 0
+    said = run("agreement", "places.csv", "--judge", "J", "--target", "x", cwd=tmp_path)
+    assert re.search(r"D\(S\) of judge and people +1\.00; alignment 0%", said)
 
 
 @pytest.mark.parametrize(

@@ -195,12 +195,8 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--model", "openai/m"), "OPENAI_API_KEY"),
-        (("--extractor", "lexical", "--model", "openai/m"), "--extractor"),
-        (("--extractor", "guess"), "'lexical', 'model'"),
         (("--config", "nowhere.yaml"), "nowhere.yaml"),
         (("--model", "offline", "--extractor", "model", "--budget", "money=1"), "has no price"),
-        (("--budget", "cals=1"), "--budget calls=1000"),
     ],
 )
 def test_mistakes(corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], said: str) -> None:

@@ -1,7 +1,6 @@
 """`manyheads measure --against services`: the runs' own services asked, look-ups told, scores that ratings are held against."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,20 +101,6 @@ def test_the_table_holds_what_there_is(scholar: Scholar) -> None:
     assert "retrieved" in done.stdout
     assert "warning: no HD and ON: papers of the services are not split" in done.stderr
     assert len(scholar.requests) == 1, "the second time it is on disk"
-
-
-@pytest.mark.slow
-def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
-    few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
-    assert re.search(r"idea\.md: .* papers .* 50\b.*: 6\b", few.stderr)
-    lacking = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "7")
-    assert lacking.exit_code == 0
-    assert re.search(r"no CD, CI: 6 papers .* 7 neighbours", lacking.stderr)
-    scholar.papers = [record("a" * 40, "Tactile Grasping!", abstract=TEXT, year=2015), *scholar.papers]
-    twin = f"semantic_scholar:{'a' * 40}"
-    fresh = (*asking(scholar), "--retrieve", "5", "--neighbours", "3")
-    assert re.search(rf"idea\.md: .*itself.*--exclude.*: {twin}", measure("idea.md", *fresh).stderr)
-    assert "itself" not in measure("idea.md", *fresh, "--exclude", twin).stderr
 
 
 def test_a_service_that_is_down_is_no_result(scholar: Scholar) -> None:

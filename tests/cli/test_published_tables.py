@@ -97,13 +97,6 @@ def test_votes_of_mamorx(tmp_path: Path) -> None:
     assert "0 votes added" in run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
 
 
-def test_what_no_answer_is_known_of_is_told_with_those_that_are(tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text("left,right,winner\na,b,👉  B ist besser\n", encoding="utf-8")
-    said = refused("rate", "v.csv", cwd=tmp_path)
-    for words in ("B ist besser", "1 row", "known answers", "both poor"):
-        assert words in said
-
-
 # The AI Scientist: a row a paper, a column a reviewer, a decision in words; and a model's reviews in other tables.
 
 

@@ -80,19 +80,14 @@ def test_runs_without_an_idea_are_left_out(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("run ranking", "ranking: needs the input target"),
-        ("run ranking --set ranking.target=target.md", "ranking: needs the input ideas"),
         ("run ranking --set ranking.ideas=Owls.", "inputs.ideas: should be a list"),
         ("ranking judge Owls. Owls. --target target.md", "one is named twice"),
-        ("ranking judge Owls. --target nowhere.md", "nowhere.md: no such file"),
-        ("ranking judge nowhere --target target.md", "nowhere: no such file"),
         ("ranking judge many.jsonl --target target.md", "many.jsonl:1"),
         ("ranking judge many.jsonl:3 --target target.md", "many.jsonl:3: "),
         ("ranking judge . --target target.md", "not a run folder"),
         ("ranking judge review --target target.md", "this run did not produce an idea"),
         ("ranking judge hand --target target.md", "idea.number: field required"),
         ("ranking judge Owls. --target hand", "wrote no abstract"),
-        ("ranking judge Owls. --target target.md --indicator charm", "ranking.indicator 'charm'"),
         ("ranking judge Owls. --target target.md --set system=virsci", "this run is of virsci"),
     ],
 )

@@ -1,17 +1,11 @@
 """`manyheads corpus build`, `info` and `formats`."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-import manyheads
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
@@ -26,7 +20,6 @@ from support.papers import paper, papers, write_corpus
 from support.scholar import Scholar, record
 
 RUN = CliRunner()
-PLUGINS = str(Path(manyheads.__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)
@@ -207,26 +200,6 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path) -> No
     assert table(again)["interests by"] == "openai/m for 8"
     assert '"Fruit"' in (tmp_path / "two" / "scientists.json").read_text()
     assert "0 authors asked, 8 cached" in again.stderr
-
-
-@pytest.mark.slow
-def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
-    bibtex(tmp_path / "my.bib")
-    with LLM(delay=30) as llm:
-        command = ["corpus", "build", "my.bib", "--bound", "2014", "--embedding", "lexical"]
-        served = ["--model", "openai/slow", "--set", f"models.default.base_url={llm.base_url}"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "manyheads", *command, "--interests", "model", *served],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PLUGINS},
-        )  # fmt: skip
-        end = time.monotonic() + 20
-        while not llm.calls and time.monotonic() < end:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=10)[1]
-    assert process.returncode == 130
-    assert said.count("\n") == 1, "no traceback"
-    assert "run the same command again" in said
 
 
 @pytest.mark.parametrize(

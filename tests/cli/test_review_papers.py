@@ -10,7 +10,6 @@ import yaml
 
 from support.command import manyheads_command, result_of, served_by
 from support.llm import LLM
-from support.pdfs import body, heading, typeset
 
 QUOTE = "Readers who disagree at first come to agree when each of them is shown the table of results."
 PAPER = f"""# Readers agree
@@ -106,32 +105,6 @@ def test_forms_are_those_that_systems_offer_and_ones_own(home: Path, pointed: LL
     assert manyheads_command(*command, cwd=home).code == 0
     [folder] = (home / "runs").glob("*/")
     assert [entry["title"] for entry in result_of(folder)["review"]["entries"]] == ["Leaks"]
-
-
-@pytest.mark.slow
-def test_a_pdf_is_reviewed_and_its_quotes_are_marked_on_its_pages(home: Path, pointed: LLM) -> None:
-    story = [
-        heading("1 Introduction"),
-        body("We begin.", 6),
-        body(QUOTE, 2),
-        heading("2 Results"),
-        body("So.", 6),
-    ]
-    typeset(home / "paper.pdf", [], story)
-    done = manyheads_command("review", "paper.pdf", *SHORT, *served_by(pointed), cwd=home)
-    assert done.code == 0
-    [folder] = (home / "runs").glob("*/")
-    assert config_of(folder)["system"] == "mamorx"
-    claims = result_of(folder)["review"]["claims"]
-    assert [(each["text"], each["sources"][0]["state"], each["sources"][0]["page"]) for each in claims] == [
-        ("It is clear.", "exact", 1), ("It is vain.", "absent", None), ("It is short.", "exact", 1),
-    ]  # fmt: skip
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert 'id="quote-1-1"' in page
-    assert 'id="quote-3-1"' in page
-    assert page.count('class="sheet"') == 1
-    assert page.index("Not verified") < page.index("It is vain.")
-    assert "2 of 3" in done.out
 
 
 def test_what_the_budget_left_is_a_partial_review_that_can_be_finished(home: Path, pointed: LLM) -> None:

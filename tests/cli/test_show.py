@@ -303,8 +303,5 @@ def test_the_page_of_all_runs_is_no_run_where_all_files_of_the_folder_are_named(
     assert manyheads_command("arena", "new", "a", "--form", "rating", cwd=tmp_path).code == 0
     added = manyheads_command("arena", "add", "a", *named, cwd=tmp_path)
     assert (added.code, INDEX in added.out + added.err) == (0, False), added.err
-    judge = ("ranking", "judge", *named, "--target", "A text.", "--quiet", "--out", "ranked")
-    judged = manyheads_command(*judge, cwd=tmp_path)
-    assert (judged.code, INDEX in judged.err) == (0, False), judged.err
     measured = manyheads_command("measure", *named, "--embedding", "lexical", cwd=tmp_path)
     assert (measured.code, "runs/index" in measured.out) == (0, False), measured.err

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CHOICE, QUOTED = re.compile(r"'([^']*)' is not one of (.*)\.$"), re.compile(r"'([^']*)'")
 """How the parser names choices."""
 
+
 def say(text: object = "", *, err: bool = False) -> None:
     """Print text, made safe for the terminal."""
     typer.echo(printable(str(text)), err=err)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from manyheads.arena.store import Arena
-from manyheads.cli.arena import app
 from support.arenas import arena, vote_by
 from support.command import manyheads_command
 
@@ -193,23 +191,6 @@ def test_own_tables_are_read_by_their_columns(tmp_path: Path) -> None:
     assert data["qualities"]["rank"]["alignment"] == 0
     said = run("agreement", "places.csv", "--judge", "J", "--target", "x", cwd=tmp_path)
     assert re.search(r"D\(S\) of judge and people +1\.00; alignment 0%", said)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("form.csv", "--on", "novelty"), "need --scores"),
-        (("form.csv", "--plot", "a.png"), "need --scores"),
-        ((".", "--columns", "id=a"), "work with tables only"),
-        ((".", "--target", "x"), "work with tables only"),
-        (("form.csv", "."), "cannot be mixed"),
-        (("form.csv", "--seed", "-1"), "--seed"),
-    ],
-)
-def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:
-    done = CliRunner().invoke(app, ["agreement", *arguments], env={"COLUMNS": "300"})
-    assert done.exit_code == 2
-    assert told in done.output
 
 
 def test_mistakes_are_answered_in_words(home: Path) -> None:

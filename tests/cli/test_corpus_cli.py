@@ -202,16 +202,6 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path) -> No
     assert "0 authors asked, 8 cached" in again.stderr
 
 
-@pytest.mark.parametrize(
-    "flags", [("--interests", "model"), ("--model", "offline"), ("--interests", "guess"), ("--limit", "0")]
-)
-def test_options_that_do_not_go_together(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    write_corpus(tmp_path / "mine.jsonl", papers(8))
-    refused = build("mine.jsonl", *flags)
-    assert refused.exit_code == 2
-    assert flags[0] in refused.stderr or "--interests" in refused.stderr
-
-
 @pytest.mark.slow
 def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", "right")

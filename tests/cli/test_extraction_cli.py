@@ -192,21 +192,6 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     assert llm.calls == calls + 1
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--config", "nowhere.yaml"), "nowhere.yaml"),
-        (("--model", "offline", "--extractor", "model", "--budget", "money=1"), "has no price"),
-    ],
-)
-def test_mistakes(corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], said: str) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    refused = extract(corpus, *flags)
-    assert refused.code == 2
-    assert said in refused.err
-    assert "Traceback" not in refused.err
-
-
 def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> None:
     with FileLock(corpus / LOCK):
         assert "another process is extracting its papers" in extract(corpus).message

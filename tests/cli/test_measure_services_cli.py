@@ -127,13 +127,3 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
         assert said in refused.message
         assert refused.hint
     assert not scholar.requests
-    flags = {
-        ("run", "--against", "services", "--rnd"): "--rnd works only with --against corpus",
-        ("run", "--against", "services", "--corpus", "sample"): "--corpus works only with --against corpus",
-        ("run", "--retrieve", "9"): "--retrieve works only with --against services",
-        ("run", "--against", "services", "--retrieve", "3"): "--retrieve 3 is fewer than --neighbours 5",
-    }
-    for given, said in flags.items():
-        done = RUN.invoke(app, ["measure", *given])
-        assert done.exit_code == 2
-        assert said in done.stderr

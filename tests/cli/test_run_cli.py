@@ -54,23 +54,6 @@ def test_json_lines_a_seed_and_a_fixed_topic(home: Path) -> None:
     assert result["seed"] == 9
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--model", "openai/gpt-4o-mini"), "OPENAI_API_KEY"),
-        (("--set", "literature.before=soon", "--set", "literature.references=services"), "soon"),
-    ],
-)
-def test_no_folder_is_made_for_a_run_that_could_not_ask(
-    flags: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
-    done = manyheads_command("run", "virsci", *SMALL, *flags, cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert "resume" not in done.err
-    assert [path for path in tmp_path.rglob("*") if path.name != "runs"] == []
-
-
 @pytest.fixture
 def served(tmp_path: Path, llm: LLM) -> Done:
     """A run on a model server with a key, two turns a stage but one of ideas, and a prompt of the user's."""

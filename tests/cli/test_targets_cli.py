@@ -93,21 +93,3 @@ def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None
     assert "some sources failed: semantic_scholar" in beside.err
     assert beside.code == 4
     assert not (tmp_path / "cases.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("", "name datasets, or --corpus, or --paper"),
-        ("a.jsonl --corpus sample", "name datasets, or --corpus, or --paper"),
-        ("a.jsonl --least 30", "is more than --most"),
-        ("nowhere.jsonl", "no such file or folder"),
-        ("nowhere.jsonl --out nowhere/cases.jsonl", "nowhere/cases.jsonl: nowhere is not a folder"),
-        ("s2:water", "a search has no references"),
-    ],
-)
-def test_mistakes_are_told(tmp_path: Path, arguments: str, said: str) -> None:
-    done = targets(tmp_path, *arguments.split())
-    assert done.code == 2
-    assert said in done.err
-    assert "Traceback" not in done.err

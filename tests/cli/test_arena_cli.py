@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from manyheads.arena.store import Arena
-from manyheads.cli.arena import app
-from manyheads.measures.votes import votes_csv
 from support.arenas import arena, vote_by
 from support.command import manyheads_command
-from support.votes import votes_by
 
 STRENGTHS = {"one": 0.0, "two": 0.3, "three": 2.5}
 
@@ -69,17 +65,6 @@ def test_from_files_to_invitations(home: Path) -> None:
         assert made.rater(tokens[1][1])
 
 
-@pytest.mark.slow
-def test_ratings_as_a_folder(tmp_path: Path) -> None:
-    voted(tmp_path / "a").close()
-    run("rate", "a", "--resamples", "60", "-o", "out", cwd=tmp_path)
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "three" in page
-    assert "data:image/svg+xml" in page
-    rows = list(csv.DictReader((tmp_path / "out" / "ratings.csv").open(encoding="utf-8")))
-    assert {row["question"] for row in rows} == {"technical", "constructiveness", "clarity", "overall"}
-
-
 def test_ratings_as_a_table_and_as_json(tmp_path: Path) -> None:
     voted(tmp_path / "a", most=15).close()
     said = run("rate", "a", "--resamples", "20", cwd=tmp_path)
@@ -87,12 +72,8 @@ def test_ratings_as_a_table_and_as_json(tmp_path: Path) -> None:
     data = json.loads(run("rate", "a", "--resamples", "20", "--json", "--question", "clarity", cwd=tmp_path))
     [first, *_] = data["people"]
     best = first["makers"][0]
-    assert (first["question"], best["maker"], best["best"], len(first["raters"])) == (
-        "clarity",
-        "three",
-        1,
-        6,
-    )
+    found = (first["question"], best["maker"], best["best"], len(first["raters"]))
+    assert found == ("clarity", "three", 1, 6)
 
 
 @pytest.mark.slow
@@ -110,31 +91,7 @@ def test_hostile_names_of_makers_are_text(tmp_path: Path) -> None:
     assert "'=cmd()" in (tmp_path / "out" / "ratings.csv").read_text()
 
 
-def test_a_line_that_gives_a_maker_away_is_in_the_status_and_is_left_out_on_demand(tmp_path: Path) -> None:
-    for maker, form in (("machine", "**Problem.** Zorilla plans {}."), ("human", "{} are many.")):
-        (tmp_path / maker).mkdir()
-        for case in ("owls", "bats"):
-            (tmp_path / maker / f"{case}.md").write_text(form.format(case))
-    for folder, options in (("a", ()), ("b", ("--drop", "**Problem.**", "--hide", "Zorilla"))):
-        run("new", folder, "--form", "idea", cwd=tmp_path)
-        for maker in ("machine", "human"):
-            texts = (f"{maker}/owls.md", f"{maker}/bats.md")
-            run("add", folder, *texts, "--maker", maker, *options, cwd=tmp_path)
-        run("invite", folder, "Ada", cwd=tmp_path)
-    [problem] = json.loads(run("status", "a", "--json", cwd=tmp_path))["problems"]
-    assert "'machine'" in problem
-    assert "“**Problem.**”" in problem
-    assert json.loads(run("status", "b", "--json", cwd=tmp_path))["problems"] == []
-    with Arena.open(tmp_path / "b") as made:
-        assert {each.body for each in made.texts() if each.maker == "machine"} == {
-            "The author plans owls.", "The author plans bats.",
-        }  # fmt: skip
-
-
 def test_published_votes_need_no_arena(tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text(votes_csv(votes_by({"a": 0.0, "b": 1.0}, 80), ("overall",)))
-    data = json.loads(run("rate", "v.csv", "--resamples", "30", "--json", cwd=tmp_path))
-    assert data["people"][0]["votes"] == 80
     (tmp_path / "w.csv").write_text("model_a,model_b,winner\na,b,model_a\na,b,model_b\na,b,nobody\n")
     columns = "left=model_a,right=model_b,winner=winner"
     data = json.loads(run("rate", "w.csv", "--resamples", "30", "--json", "--columns", columns, cwd=tmp_path))
@@ -232,23 +189,8 @@ def test_own_tables_are_read_by_their_columns(tmp_path: Path) -> None:
     (tmp_path / "places.csv").write_text("rater,idea,rank\nA,x,1\nA,y,2\nJ,x,2\nJ,y,1\n", encoding="utf-8")
     data = json.loads(run("agreement", "places.csv", "--judge", "J", "--target", "x", "--json", cwd=tmp_path))
     assert data["qualities"]["rank"]["alignment"] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("form.csv", "--on", "novelty"), "need --scores"),
-        (("form.csv", "--plot", "a.png"), "need --scores"),
-        ((".", "--columns", "id=a"), "work with tables only"),
-        ((".", "--target", "x"), "work with tables only"),
-        (("form.csv", "."), "cannot be mixed"),
-        (("form.csv", "--seed", "-1"), "--seed"),
-    ],
-)
-def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:
-    done = CliRunner().invoke(app, ["agreement", *arguments], env={"COLUMNS": "300"})
-    assert done.exit_code == 2
-    assert told in done.output
+    said = run("agreement", "places.csv", "--judge", "J", "--target", "x", cwd=tmp_path)
+    assert re.search(r"D\(S\) of judge and people +1\.00; alignment 0%", said)
 
 
 def test_mistakes_are_answered_in_words(home: Path) -> None:

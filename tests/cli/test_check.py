@@ -102,18 +102,6 @@ def test_a_component_that_autogen_loads(tmp_path: Path) -> None:
     assert "no/team.json: cannot be written" in unwritable.message
 
 
-def test_help_and_mistyped_flags(tmp_path: Path) -> None:
-    assert "run" in manyheads_command("--help", cwd=tmp_path).out
-    wrong = manyheads_command("run", "virsci", "--modle", "x", cwd=tmp_path)
-    assert wrong.code == 2
-    assert "No such option: --modle" in wrong.err
-    assert "Traceback" not in wrong.err
-    nothing = manyheads_command("run", cwd=tmp_path)
-    assert (nothing.code, "Missing argument" in nothing.err) == (2, True)
-    swallowed = manyheads_command("check", "rebuttal", "--idea", "--host=autogen", cwd=tmp_path)
-    assert "--idea: empty" in swallowed.message
-
-
 def test_sources_are_looked_at_where_a_run_looks_papers_up(tmp_path: Path) -> None:
     sets = ("--set", "embedding=lexical", "--set", "literature.cascade=[semantic_scholar]")
     flags = ("--host", "agentscope", *sets)

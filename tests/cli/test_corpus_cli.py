@@ -1,17 +1,11 @@
 """`manyheads corpus build`, `info` and `formats`."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-import manyheads
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
@@ -26,32 +20,12 @@ from support.papers import paper, papers, write_corpus
 from support.scholar import Scholar, record
 
 RUN = CliRunner()
-PLUGINS = str(Path(manyheads.__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-
-
-def test_build_then_info(tmp_path: Path) -> None:
-    source = write_corpus(tmp_path / "mine.jsonl.gz", [*papers(80), "{broken"])
-    made = RUN.invoke(
-        app,
-        ["build", str(source), "--bound", "2014", "--embedding", "lexical", "--min-papers", "2",
-         "--name", "[mine/]", "--out", "corpora/mine"],
-    )  # fmt: skip
-    assert made.exit_code == 0, made.output
-    assert "corpus [mine/]" in made.stdout
-    assert "1 record rejected" in made.stderr
-    assert "line 81, json" in made.stderr
-    shown = RUN.invoke(app, ["info", "corpora/mine"])
-    assert shown.exit_code == 0
-    assert shown.stdout == made.stdout
-    rows = dict(line.strip("│").split("│") for line in shown.stdout.splitlines() if line.startswith("│"))
-    table = {key.strip(): value.strip() for key, value in rows.items()}
-    assert (table["papers read"], table["records rejected"], table["scientists"]) == ("80", "1", "8")
 
 
 @pytest.mark.slow
@@ -71,6 +45,7 @@ def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
 
 
+@pytest.mark.slow
 def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
@@ -88,7 +63,10 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     assert table(RUN.invoke(app, ["info", "out"])) == rows
 
 
-@pytest.mark.parametrize("command", [("build", "mine.jsonl", "--bound", "2014"), ("info", "sample")])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(("build", "mine.jsonl", "--bound", "2014"), marks=pytest.mark.slow), ("info", "sample")],
+)
 def test_a_model_that_is_nowhere_names_the_option_that_helps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -97,7 +75,6 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
     refused = mistake(RUN.invoke(app, [*command, "--embedding", "BAAI/bge-small-en-v1.5"]))
     assert isinstance(refused, EmbeddingError)
     assert str(refused.hint).endswith("choose word hashing: --embedding lexical")
-    assert RUN.invoke(app, [*command, "--embedding", "lexical"]).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -179,8 +156,9 @@ def test_every_format_is_listed_with_an_example() -> None:
 
 
 def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
-    made = build(str(bibtex(tmp_path / "my.bib")))
+    made = build(str(bibtex(tmp_path / "my.bib")), "--name", "[my/]", "--out", "corpora/my")
     told = table(made)
+    assert "corpus [my/]" in made.stdout
     assert (told["papers read"], told["records rejected"], told["rejected: year"]) == ("60", "1", "1")
     assert told["without citation counts"] == "60"
     assert told["interests by"].startswith("texts for 8")
@@ -200,9 +178,7 @@ def test_columns_and_a_forced_format(tmp_path: Path) -> None:
     assert table(build("list.txt", "--format", "csv", *chosen))["papers read"] == "60"
 
 
-@pytest.mark.parametrize(
-    "name", ["anthology", "bibtex", "csv", "parquet", "semantic-scholar", "aminer", "docx"]
-)
+@pytest.mark.parametrize("name", ["csv", "docx"])
 def test_a_wrong_format_is_refused_and_leaves_nothing(tmp_path: Path, name: str) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(8))
     refused = mistake(build("mine.jsonl", "--format", name))
@@ -212,51 +188,21 @@ def test_a_wrong_format_is_refused_and_leaves_nothing(tmp_path: Path, name: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
-def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host: str) -> None:
+def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path) -> None:
     bibtex(tmp_path / "my.bib")
     with LLM(answers={"interests": ["Fruit"]}) as llm:
-        served = ("--model", "openai/m", "--host", host, "--set", f"models.default.base_url={llm.base_url}")
-        made = build("my.bib", "--interests", "model", *served, "--out", f"one-{host}")
+        served = ("--model", "openai/m", "--set", f"models.default.base_url={llm.base_url}")
+        made = build("my.bib", "--interests", "model", *served, "--out", "one")
         calls = llm.calls
-        again = build("my.bib", "--interests", "model", *served, "--out", f"two-{host}")
+        again = build("my.bib", "--interests", "model", *served, "--out", "two")
         assert llm.calls == calls
     assert table(made)["interests by"] == "openai/m for 8"
     assert table(again)["interests by"] == "openai/m for 8"
-    assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
+    assert '"Fruit"' in (tmp_path / "two" / "scientists.json").read_text()
     assert "0 authors asked, 8 cached" in again.stderr
 
 
 @pytest.mark.slow
-def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
-    bibtex(tmp_path / "my.bib")
-    with LLM(delay=30) as llm:
-        command = ["corpus", "build", "my.bib", "--bound", "2014", "--embedding", "lexical"]
-        served = ["--model", "openai/slow", "--set", f"models.default.base_url={llm.base_url}"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "manyheads", *command, "--interests", "model", *served],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PLUGINS},
-        )  # fmt: skip
-        end = time.monotonic() + 20
-        while not llm.calls and time.monotonic() < end:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=10)[1]
-    assert process.returncode == 130
-    assert said.count("\n") == 1, "no traceback"
-    assert "run the same command again" in said
-
-
-@pytest.mark.parametrize(
-    "flags", [("--interests", "model"), ("--model", "offline"), ("--interests", "guess"), ("--limit", "0")]
-)
-def test_options_that_do_not_go_together(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    write_corpus(tmp_path / "mine.jsonl", papers(8))
-    refused = build("mine.jsonl", *flags)
-    assert refused.exit_code == 2
-    assert flags[0] in refused.stderr or "--interests" in refused.stderr
-
-
 def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", "right")
     found = [

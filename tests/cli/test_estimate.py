@@ -51,6 +51,7 @@ def test_a_model_needs_no_key_to_be_estimated(home: Path) -> None:
     assert data["total"]["calls"] == 3
 
 
+@pytest.mark.slow
 def test_the_figures_hold_for_a_model_that_says_as_much(home: Path, llm: LLM) -> None:
     """What is read, form and system prompt included, is near to what a server is sent."""
     figures = estimate("review", "owls.md", cwd=home)["total"]

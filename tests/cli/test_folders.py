@@ -13,10 +13,9 @@ RUN = ("run", "virsci", "--host", "agentscope", *SMALL, "--out")
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished run in `run`, and a file."""
+    """A folder with a finished run in `run`."""
     home = tmp_path_factory.mktemp("folders")
     assert manyheads_command(*RUN, "run", cwd=home).code == 0
-    (home / "file").write_text("a file\n")
     return home
 
 
@@ -37,13 +36,3 @@ def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
     assert (
         "theirs: no such folder" in manyheads_command("resume", "run", "--path", "theirs", cwd=home).message
     )
-
-
-def test_a_journal_that_is_damaged(home: Path) -> None:
-    assert manyheads_command(*RUN, "broken", cwd=home).code == 0
-    (home / "broken" / "journal.sqlite").write_bytes(b"no database, but long enough to look at" * 50)
-    said = manyheads_command("resume", "broken", cwd=home).message
-    assert "file is not a database" in said
-    assert "start a new run, or restore it from a copy, then: manyheads resume broken" in said
-    assert "disk" not in said
-    assert len(said.splitlines()) == 2

@@ -7,7 +7,6 @@ import pytest
 
 from manyheads.engine.journal import read_turns
 from support.command import kill, manyheads_command, outcome_of, served_by
-from support.hosts import HOSTS
 from support.llm import LLM
 
 IDEAS = ("Owls plan by ear. Drones cannot.", "Bats map caves. Maps go stale.")
@@ -22,12 +21,11 @@ RUNS: dict[str, tuple[tuple[str, ...], dict[str, Any], int]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("system", RUNS)
-def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, system: str, host: str) -> None:
+def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, system: str) -> None:
     words, answers, calls = RUNS[system]
     with LLM(answers=answers, delay=0.1) as llm:
-        run = (*words, "--host", host, *served_by(llm), "--out")
+        run = (*words, *served_by(llm), "--out")
         whole = manyheads_command(*run, "whole", cwd=tmp_path)
         assert whole.code == 0, whole.err
         asked = llm.calls

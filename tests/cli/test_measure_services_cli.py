@@ -1,7 +1,6 @@
 """`manyheads measure --against services`: the runs' own services asked, look-ups told, scores that ratings are held against."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,20 +103,6 @@ def test_the_table_holds_what_there_is(scholar: Scholar) -> None:
     assert len(scholar.requests) == 1, "the second time it is on disk"
 
 
-@pytest.mark.slow
-def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
-    few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
-    assert re.search(r"idea\.md: .* papers .* 50\b.*: 6\b", few.stderr)
-    lacking = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "7")
-    assert lacking.exit_code == 0
-    assert re.search(r"no CD, CI: 6 papers .* 7 neighbours", lacking.stderr)
-    scholar.papers = [record("a" * 40, "Tactile Grasping!", abstract=TEXT, year=2015), *scholar.papers]
-    twin = f"semantic_scholar:{'a' * 40}"
-    fresh = (*asking(scholar), "--retrieve", "5", "--neighbours", "3")
-    assert re.search(rf"idea\.md: .*itself.*--exclude.*: {twin}", measure("idea.md", *fresh).stderr)
-    assert "itself" not in measure("idea.md", *fresh, "--exclude", twin).stderr
-
-
 def test_a_service_that_is_down_is_no_result(scholar: Scholar) -> None:
     scholar.troubles.append(down())
     done = measure("idea.md", *asking(scholar), "--out", "m.jsonl")
@@ -142,13 +127,3 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
         assert said in refused.message
         assert refused.hint
     assert not scholar.requests
-    flags = {
-        ("run", "--against", "services", "--rnd"): "--rnd works only with --against corpus",
-        ("run", "--against", "services", "--corpus", "sample"): "--corpus works only with --against corpus",
-        ("run", "--retrieve", "9"): "--retrieve works only with --against services",
-        ("run", "--against", "services", "--retrieve", "3"): "--retrieve 3 is fewer than --neighbours 5",
-    }
-    for given, said in flags.items():
-        done = RUN.invoke(app, ["measure", *given])
-        assert done.exit_code == 2
-        assert said in done.stderr

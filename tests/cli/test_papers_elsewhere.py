@@ -94,7 +94,7 @@ def test_a_latex_folder_is_one_paper_and_a_mixed_one_is_asked_about(tmp_path: Pa
     assert "rival.pdf" in message
 
 
-@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+@pytest.mark.parametrize("kind", ["zip", pytest.param("tar.gz", marks=pytest.mark.slow)])
 def test_an_archive_is_unpacked_into_the_runs_folder_and_resumed_without_it(
     kind: str, tmp_path: Path
 ) -> None:
@@ -189,6 +189,7 @@ def test_an_archive_writes_nothing_outside(name: str, tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("evil.tex")]
 
 
+@pytest.mark.slow
 def test_a_text_or_an_idea_may_be_a_paper_too(server: FileServer, tmp_path: Path) -> None:
     server.files["/page.html"] = ABSTRACT.encode()
     server_only = ("-s", f"literature.endpoints.arxiv={server.url}", "--quiet")

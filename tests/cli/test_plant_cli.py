@@ -8,8 +8,6 @@ import pytest
 from manyheads.base.resources import shipped
 from manyheads.judges.planted_error.planted import KINDS
 from support.command import manyheads_command
-from support.llm import LLM
-from support.play import config_for, play
 
 PAPERS = shipped() / "evals" / "review-planted-errors" / "papers"
 
@@ -55,28 +53,3 @@ def test_papers_of_one_name_and_strange_kinds_are_refused(tmp_path: Path) -> Non
     strange = manyheads_command("plant", PAPERS, "--kind", "typo", cwd=tmp_path)
     assert strange.code == 2
     assert "swapped-columns" in strange.err
-
-
-PEOPLE = "paper,rater,score\nfootsteps,A,8\nfootsteps,B,7\nerrata,A,5\nerrata,B,6\nkiln,A,3\nkiln,B,4\n"
-
-
-async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Path) -> None:
-    scores = {"footsteps": 7, "errata": 6, "kiln": 4}
-    for name, score in scores.items():
-        llm.answers["overall"] = score
-        sets = ("system=mamorx", "mamorx.maker=plain", "mamorx.form=neurips")
-        paper = f"inputs.paper={PAPERS / f'{name}.json'}"
-        played = await play(config_for(llm, *sets, paper), tmp_path / name, llm)
-        assert played.result["review"]["scores"]["overall"] == score
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    runs = [part for name in scores for part in ("--scores", name)]
-    done = manyheads_command(
-        "arena", "agreement", "people.csv", *runs, "--by", "overall", "--json", cwd=tmp_path
-    )
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["calibration"]["scores"]["figures"]["spearman"]["estimate"] == pytest.approx(
-        1
-    )
-    none = manyheads_command("arena", "agreement", "people.csv", *runs, "--by", "novelty", cwd=tmp_path)
-    assert "no 'novelty'" in none.message
-    assert "overall" in none.message

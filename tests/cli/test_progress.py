@@ -72,16 +72,20 @@ def test_quiet_shows_nothing_but_warnings(capsys: pytest.CaptureFixture[str]) ->
     assert (out, err) == ("", "warning: the first reply was not valid\n")
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"), [(True, "run the same command again"), (False, "nothing was written")]
+)
 def test_the_last_line_after_an_interrupt_stays(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept: bool, said: str
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with pytest.raises(typer.Exit), resumable(), jobs_progress("runs", 3):
+    with pytest.raises(typer.Exit) as ended, resumable(kept=kept), jobs_progress("runs", 3):
         raise KeyboardInterrupt
+    assert ended.value.exit_code == 130
     drawn, last = capsys.readouterr().err.rstrip("\n").rsplit("\n", 1)
     assert "0/3" in drawn
-    assert "run the same command again" in last
+    assert said in last
     assert last.rfind("\x1b[2K") < last.index("manyheads: stopped"), "nothing is erased after it"
 
 

@@ -27,27 +27,6 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
-    run = manyheads_command("run", "rebuttal", "--background", TARGET, "--out", "idea", "--quiet", cwd=home)
-    assert run.code == 0, run.err
-    flags = "--target target.md --round 1 --orders 6 --area zoology --indicator feasibility --out ranked"
-    done = manyheads_command("ranking", "judge", "idea", *IDEAS[:1], *flags.split(), cwd=home)
-    assert done.code == 0, done.err
-    found = result_of(home / "ranked")
-    assert [Path(each["source"]).name for each in found["ideas"]] == ["idea", ""]
-    assert [each["round"] for each in found["ideas"]] == [1, None]
-    assert [found[key] for key in ("title", "area", "indicator")] == ["Dogs", "zoology", "feasibility"]
-    assert len(found["orders"]) == 6
-    assert f"{found['s']:.2f}" in done.out
-    assert "Position bias" in done.out
-    assert "idea 2 was never revised" in done.err
-    assert (home / "ranked" / "report.html").is_file()
-    again = manyheads_command("resume", "ranked", cwd=home)
-    assert again.code == 0, again.err
-    assert result_of(home / "ranked") == found
-
-
 def test_a_ranking_has_an_estimate_and_a_budget_and_keeps_its_orders_in_order(home: Path) -> None:
     order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
     numbers = iter(range(99))
@@ -80,19 +59,14 @@ def test_runs_without_an_idea_are_left_out(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("run ranking", "ranking: needs the input target"),
-        ("run ranking --set ranking.target=target.md", "ranking: needs the input ideas"),
         ("run ranking --set ranking.ideas=Owls.", "inputs.ideas: should be a list"),
         ("ranking judge Owls. Owls. --target target.md", "one is named twice"),
-        ("ranking judge Owls. --target nowhere.md", "nowhere.md: no such file"),
-        ("ranking judge nowhere --target target.md", "nowhere: no such file"),
         ("ranking judge many.jsonl --target target.md", "many.jsonl:1"),
         ("ranking judge many.jsonl:3 --target target.md", "many.jsonl:3: "),
         ("ranking judge . --target target.md", "not a run folder"),
         ("ranking judge review --target target.md", "this run did not produce an idea"),
         ("ranking judge hand --target target.md", "idea.number: field required"),
         ("ranking judge Owls. --target hand", "wrote no abstract"),
-        ("ranking judge Owls. --target target.md --indicator charm", "ranking.indicator 'charm'"),
         ("ranking judge Owls. --target target.md --set system=virsci", "this run is of virsci"),
     ],
 )

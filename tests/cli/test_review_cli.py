@@ -62,16 +62,6 @@ def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> Non
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("setting", "problem"),
-    [("system=virsci", "this run is of virsci"), ("subject=bats.txt", "would be ignored")],
-)
-def test_nothing_else_is_run(setting: str, problem: str, home: Path) -> None:
-    done = manyheads_command("review", "owls.md", "--set", setting, cwd=home)
-    assert problem in done.message
-    assert not (home / "runs").exists()
-
-
 def test_nothing_is_paid_for_before_all_texts_are_read(home: Path, llm: LLM) -> None:
     done = manyheads_command("review", "owls.md", "gone.txt", *served_by(llm), cwd=home)
     assert "gone.txt: No such file" in done.message
@@ -97,6 +87,7 @@ def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> No
     assert len(set((home / "runs").glob("*/"))) == 4
 
 
+@pytest.mark.slow
 def test_reviews_go_side_by_side_under_one_budget(home: Path) -> None:
     texts = [f"idea{number}.md" for number in range(4)]
     for text in texts:

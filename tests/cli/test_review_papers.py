@@ -10,7 +10,6 @@ import yaml
 
 from support.command import manyheads_command, result_of, served_by
 from support.llm import LLM
-from support.pdfs import body, heading, typeset
 
 QUOTE = "Readers who disagree at first come to agree when each of them is shown the table of results."
 PAPER = f"""# Readers agree
@@ -77,6 +76,7 @@ def test_a_paper_goes_to_the_committee_and_an_abstract_to_the_conference(home: P
     ] == [3]
 
 
+@pytest.mark.slow
 def test_the_estimate_looks_up_as_much_as_a_run_at_most(home: Path) -> None:
     """No source can be reached from a test: all papers come from the shelf."""
     told = estimated("paper.md", *ALONE[2:], "--set", "mamorx.novelty.papers=4", cwd=home)
@@ -107,32 +107,6 @@ def test_forms_are_those_that_systems_offer_and_ones_own(home: Path, pointed: LL
     assert [entry["title"] for entry in result_of(folder)["review"]["entries"]] == ["Leaks"]
 
 
-@pytest.mark.slow
-def test_a_pdf_is_reviewed_and_its_quotes_are_marked_on_its_pages(home: Path, pointed: LLM) -> None:
-    story = [
-        heading("1 Introduction"),
-        body("We begin.", 6),
-        body(QUOTE, 2),
-        heading("2 Results"),
-        body("So.", 6),
-    ]
-    typeset(home / "paper.pdf", [], story)
-    done = manyheads_command("review", "paper.pdf", *SHORT, *served_by(pointed), cwd=home)
-    assert done.code == 0
-    [folder] = (home / "runs").glob("*/")
-    assert config_of(folder)["system"] == "mamorx"
-    claims = result_of(folder)["review"]["claims"]
-    assert [(each["text"], each["sources"][0]["state"], each["sources"][0]["page"]) for each in claims] == [
-        ("It is clear.", "exact", 1), ("It is vain.", "absent", None), ("It is short.", "exact", 1),
-    ]  # fmt: skip
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert 'id="quote-1-1"' in page
-    assert 'id="quote-3-1"' in page
-    assert page.count('class="sheet"') == 1
-    assert page.index("Not verified") < page.index("It is vain.")
-    assert "2 of 3" in done.out
-
-
 def test_what_the_budget_left_is_a_partial_review_that_can_be_finished(home: Path, pointed: LLM) -> None:
     command = ("review", "paper.md", *SHORT, "--set", "exchanges=3", *served_by(pointed))
     pointed.answers["inquiries"] = [
@@ -151,6 +125,7 @@ def test_what_the_budget_left_is_a_partial_review_that_can_be_finished(home: Pat
     assert "is partial" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_a_review_took_is_told_over_many(home: Path, pointed: LLM) -> None:
     (home / "other.md").write_text(PAPER.replace("Readers agree", "Others agree"), encoding="utf-8")
     command = ("review", "paper.md", "other.md", "--form", "neurips", *SHORT, *served_by(pointed))

@@ -12,7 +12,6 @@ from support.command import SMALL, Done, manyheads_command, result_of, served_by
 from support.faults import Fault
 from support.hosts import BOTH
 from support.llm import LLM
-from support.results import but_for_the_host
 
 FILES = {"config.yaml", "journal.sqlite", "events.jsonl", "result.json", "report.html"}
 KEYS = {"team", "topic", "ideas", "votes", "idea", "abstract", "usage", "warnings"}
@@ -24,18 +23,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
-@pytest.fixture(scope="module")
-def finished(home: Path) -> dict[str, Done]:
-    """The same small run on each host, in the folders of these names."""
-    return {
-        host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
-        for host in BOTH
-    }
-
-
 @pytest.mark.parametrize("host", BOTH)
-def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, Done], home: Path) -> None:
-    done = finished[host]
+def test_a_run_leaves_a_folder_that_can_be_read(host: str, home: Path) -> None:
+    done = manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Run       {host}\n")
     assert done.out.rstrip().endswith(f"Report    {host}/report.html")
@@ -48,13 +38,7 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, D
     assert result["written_by_language_model"] is False
 
 
-def test_every_host_gives_the_same_result(finished: dict[str, Done], home: Path) -> None:
-    assert finished.keys() == set(BOTH)
-    first, second = (but_for_the_host(home / host) for host in BOTH)
-    assert first == second
-
-
-def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:
+def test_json_lines_a_seed_and_a_fixed_topic(home: Path) -> None:
     topic = 'Robust retrieval: {for} "robots" # really'
     flags = (*SMALL, "--seed", "9", "--topic", topic)
     done = manyheads_command("run", "virsci", *flags, "--json", cwd=home)
@@ -67,26 +51,7 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     assert result == result_of(folder)
     assert folder.name.endswith("-virsci")
     assert result["topic"] == {"topic": topic, "rationale": None, "fixed": True}
-    seeds = [result, result_of(home / "autogen")]
-    assert finished
-    assert seeds[0]["team"] != seeds[1]["team"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--model", "openai/gpt-4o-mini"), "OPENAI_API_KEY"),
-        (("--set", "literature.before=soon", "--set", "literature.references=services"), "soon"),
-    ],
-)
-def test_no_folder_is_made_for_a_run_that_could_not_ask(
-    flags: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
-    done = manyheads_command("run", "virsci", *SMALL, *flags, cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert "resume" not in done.err
-    assert [path for path in tmp_path.rglob("*") if path.name != "runs"] == []
+    assert result["seed"] == 9
 
 
 @pytest.fixture
@@ -97,7 +62,7 @@ def served(tmp_path: Path, llm: LLM) -> Done:
     assert "--path mine" in exported.out
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "idea.md.j2"
     prompt.write_text("# An idea, our way\n\nSpeak of owls.\n\n" + prompt.read_text(encoding="utf-8"))
-    turns = ("--set", "team.size=3", "--set", "turns=2", "--set", "turns.idea=1")
+    turns = ("--set", "team.size=2", "--set", "turns=2", "--set", "turns.idea=1")
     model = (*served_by(llm), "--set", "embedding=lexical")
     command = ("run", "virsci", *turns, *model, "--path", "mine", "--out", "run")
     return manyheads_command(*command, cwd=tmp_path, env={"OPENAI_API_KEY": SECRET})
@@ -112,7 +77,7 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     assert all(FENCE.search(request.asking) for request in llm.requests)
     assert all(bool(request.form) is not bool(request.tools) for request in llm.requests), "never both"
     ours = [request for request in llm.requests if "Speak of owls." in request.asking]
-    assert [request.title for request in ours] == ["Idea"] * 3
+    assert [request.title for request in ours] == ["Idea"] * 2
     assert {request.headers["authorization"] for request in llm.requests} == {f"Bearer {SECRET}"}
     kept = [path for path in (tmp_path / "run").iterdir() if SECRET.encode() in path.read_bytes()]
     assert kept == []
@@ -122,11 +87,8 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     ("host", "wire"),
     [
         ("agentscope", "openai"),
-        ("autogen", "anthropic"),
+        pytest.param("autogen", "anthropic", marks=pytest.mark.slow),
         pytest.param("agentscope", "ollama", marks=pytest.mark.slow),
-        pytest.param("agentscope", "anthropic", marks=pytest.mark.slow),
-        pytest.param("autogen", "openai", marks=pytest.mark.slow),
-        pytest.param("autogen", "ollama", marks=pytest.mark.slow),
     ],
 )
 def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
@@ -161,6 +123,7 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     assert not any(secret in refused.message for secret in ("owls-at-night", basic, SECRET))
 
 
+@pytest.mark.slow
 def test_references_may_come_from_the_literature_database(home: Path) -> None:
     sets = "--set literature.references=inspirations --set literature.retrieval.semantic=9"
     flags = (*SMALL, *sets.split())

@@ -19,7 +19,7 @@ from golden.runs import FOLDERS, RESULTS
 from manyheads.base.resources import data_file
 from manyheads.report.index import INDEX, write_index
 from manyheads.report.references import REFERENCES
-from manyheads.systems.exports import FORMATS, TEXTS
+from manyheads.systems.exports import TEXTS
 from support.command import SMALL, manyheads_command
 from support.pdfs import body, heading, typeset
 from support.results import today
@@ -62,7 +62,7 @@ def result(home: Path, name: str) -> Any:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_is_shown_in_every_format_or_refused_in_a_sentence(home: Path, name: str) -> None:
-    for form in FORMATS:
+    for form in (*TEXTS, "pdf"):
         done = manyheads_command("show", name, "--format", form, cwd=home)
         if done.code:
             assert form in (*REFERENCES, "pdf")
@@ -117,27 +117,15 @@ def test_references_name_the_authors_whom_the_report_masks(
 
 def test_a_corpus_keeps_bylines_and_dois_for_exports_alone(tmp_path: Path) -> None:
     names = ("Ada Known", "王小明", "The OWL Collaboration")
-    paper = {
-        "id": "p",
-        "title": "Owls by Ada Known",
-        "abstract": "We watch owls.",
-        "authors": names,
-        "year": 2010,
-        "doi": "10.1000/x",
-    }
-    (tmp_path / "papers.jsonl").write_text(
-        "".join(
-            json.dumps({**paper, "id": f"p{n}", "title": f"Owls {n} by Ada Known"}) + "\n" for n in range(3)
-        )
-    )
+    paper = {"abstract": "We watch owls.", "authors": names, "year": 2010, "doi": "10.1000/x"}
+    owls = ({"id": f"p{n}", "title": f"Owls {n} by Ada Known", **paper} for n in range(3))
+    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, owls)))
     build = ("corpus", "build", "papers.jsonl", "--bound", "2015", "--out", "mine", "--embedding", "lexical")
     done = manyheads_command(*build, cwd=tmp_path)
     assert done.code == 0, done.err
     (tmp_path / "run").mkdir()
-    whole: dict[str, Any] = {
-        **json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8")),
-        "corpus": "mine",
-    }
+    whole: dict[str, Any] = json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8"))
+    whole["corpus"] = "mine"
     for number, each in enumerate(whole["evidence"]):
         each |= {"paper": f"p{number % 3}", "title": "Owls by Scientist0"}
     (tmp_path / "run/result.json").write_text(json.dumps(whole), encoding="utf-8")
@@ -181,28 +169,11 @@ def test_word_without_its_extra_is_one_sentence(home: Path, monkeypatch: pytest.
 
 
 def test_a_review_is_written_into_a_copy_of_its_pdf(tmp_path: Path) -> None:
-    typeset(
-        tmp_path / "paper.pdf",
-        [],
-        [
-            heading("Abstract"),
-            body("We ask whether owls can count.", 9),
-            heading("1 Introduction"),
-            body("We begin.", 8),
-        ],
-    )
+    abstract = [heading("Abstract"), body("We ask whether owls can count.", 9)]
+    typeset(tmp_path / "paper.pdf", [], [*abstract, heading("1 Introduction"), body("We begin.", 8)])
     before = (tmp_path / "paper.pdf").read_bytes()
-    done = manyheads_command(
-        "run",
-        "mamorx",
-        "--paper",
-        "paper.pdf",
-        "--quiet",
-        "--out",
-        "run",
-        *QUICK,
-        cwd=tmp_path,
-    )
+    run = ("run", "mamorx", "--paper", "paper.pdf", "--quiet", "--out", "run", *QUICK)
+    done = manyheads_command(*run, cwd=tmp_path)
     assert done.code == 0, done.err
     done = manyheads_command("show", "run", "--format", "pdf", cwd=tmp_path)
     assert (done.code, done.out.strip()) == (0, "run/annotated.pdf"), done.err
@@ -332,8 +303,5 @@ def test_the_page_of_all_runs_is_no_run_where_all_files_of_the_folder_are_named(
     assert manyheads_command("arena", "new", "a", "--form", "rating", cwd=tmp_path).code == 0
     added = manyheads_command("arena", "add", "a", *named, cwd=tmp_path)
     assert (added.code, INDEX in added.out + added.err) == (0, False), added.err
-    judge = ("ranking", "judge", *named, "--target", "A text.", "--quiet", "--out", "ranked")
-    judged = manyheads_command(*judge, cwd=tmp_path)
-    assert (judged.code, INDEX in judged.err) == (0, False), judged.err
     measured = manyheads_command("measure", *named, "--embedding", "lexical", cwd=tmp_path)
     assert (measured.code, "runs/index" in measured.out) == (0, False), measured.err

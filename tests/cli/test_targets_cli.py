@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from manyheads.cli.options import resumable
 from manyheads.suites.spec import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
@@ -57,6 +55,7 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     assert "cases.jsonl: already exists" in again.message
 
 
+@pytest.mark.slow
 def test_a_corpus_becomes_cases_of_what_stands_near(tmp_path: Path) -> None:
     done = targets(
         tmp_path, "--corpus", "sample", "--embedding", "lexical", "--count", "3", "--after", "2022"
@@ -94,33 +93,3 @@ def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None
     assert "some sources failed: semantic_scholar" in beside.err
     assert beside.code == 4
     assert not (tmp_path / "cases.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("", "name datasets, or --corpus, or --paper"),
-        ("a.jsonl --corpus sample", "name datasets, or --corpus, or --paper"),
-        ("a.jsonl --least 30", "is more than --most"),
-        ("nowhere.jsonl", "no such file or folder"),
-        ("nowhere.jsonl --out nowhere/cases.jsonl", "nowhere/cases.jsonl: nowhere is not a folder"),
-        ("s2:water", "a search has no references"),
-    ],
-)
-def test_mistakes_are_told(tmp_path: Path, arguments: str, said: str) -> None:
-    done = targets(tmp_path, *arguments.split())
-    assert done.code == 2
-    assert said in done.err
-    assert "Traceback" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"), [(True, "run the same command again"), (False, "nothing was written")]
-)
-def test_an_interrupt_says_whether_anything_is_kept(
-    kept: bool, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(typer.Exit) as ended, resumable(kept=kept):
-        raise KeyboardInterrupt
-    assert ended.value.exit_code == 130
-    assert said in capsys.readouterr().err

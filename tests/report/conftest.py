@@ -30,8 +30,7 @@ Write = Callable[..., Path]
 TEAM = ("Scientist17", "Scientist4", "Scientist9", "Scientist23")
 REASONS = (
     "My work on sensor fusion meets the leader's on mapping, and nobody in the team yet knows about failing hardware.",
-    "I have studied how retrieval degrades when the store grows faster than it is indexed. The leader's question about "
-    "long missions is the one that I could never test alone. The team so far has no one for evaluation, so I join.",
+    "I have studied how retrieval degrades when the store grows faster than it is indexed.",
     "The fit is close: two of my interests appear in the leader's profile, and the team needs statistics.",
 )
 TITLES = (
@@ -41,16 +40,12 @@ TITLES = (
     "A Ledger of Surprises: Indexing Experience by Prediction Error",
 )
 IDEA = (
-    "A robot that works for months cannot keep every observation, and today's stores drop the oldest first. We let the "
-    "store forget by expected use instead: each memory carries a price that falls when it is recalled and helps, and "
-    "rises with the room it takes. A memory is dropped when its price exceeds the benefit that a held-out planner "
-    "estimates for it. The approach needs no labels, since success and failure of the mission supply them."
+    "A robot that works for months cannot keep every observation. We let the store forget by expected use instead: each "
+    "memory carries a price that falls when it is recalled and helps, and rises with the room it takes."
 )
 EXPERIMENT = (
     "Three office robots, eight weeks, two floors. We compare dropping by age, by size, by estimated use and an oracle "
-    "that knows the future, at budgets of 1, 5 and 20 percent of all observations. Measures: success of the task, "
-    "recall@8 of the decisive memory, and energy per query. Expected: at 5 percent, estimated use keeps 90 percent of "
-    "the oracle's success where age keeps 60."
+    "that knows the future, at budgets of 1, 5 and 20 percent of all observations."
 )
 SECTIONS = {
     "introduction": "Robots that work for months gather more observations than they can keep or search.",
@@ -61,12 +56,7 @@ SECTIONS = {
     "conclusion": "Forgetting by use would let small machines remember what matters for years.",
 }
 LATER = {
-    "introduction": "Robots that work for months gather far more observations than they can keep, index or search; dropping the oldest first is common and costly.",
-    "objective": "We ask which memories a robot may forget without failing its tasks, and how early it can know.",
-    "methods": "Each memory carries a price that falls when recalling it helps a mission and rises with its size. "
-    "We run three office robots for eight weeks on two floors and compare four rules of forgetting with an oracle that knows the future.",
-    "expected_results": "At five percent of the storage we expect nine tenths of the oracle's success, measured by finished tasks and recall@8.",
-    "conclusion": "Forgetting by use would let small machines remember what matters for years, without labels and without a larger disk.",
+    name: f"{text.removesuffix('.')}, and we say how early it can know." for name, text in SECTIONS.items()
 }
 CRITERIA = (
     "clarity", "relevance", "structure", "conciseness", "technical_accuracy", "engagement", "originality", "overall",
@@ -124,10 +114,9 @@ def selection() -> list[AnyEvent]:
 def topic() -> list[AnyEvent]:
     events: list[AnyEvent] = [Stage(stage="topic", title="Topic discussion", number=2, total=5)]
     remarks = (
-        "Long missions break retrieval first: the store grows, the robot slows, and nobody measures which memories ever helped.",
-        "I agree that the store is the bottleneck. I would ask for less, however: not a better index, but a reason to forget.\n"
-        "If we can say what a memory is worth, then the index may stay as it is.",
-        "Worth can be estimated from missions. We have eight weeks of logs from the office robots; that is enough for a first answer.",
+        "Long missions break retrieval first: the store grows, the robot slows, and nobody measures which memories helped.",
+        "I agree that the store is the bottleneck.\nIf we can say what a memory is worth, then the index may stay as it is.",
+        "Worth can be estimated from missions. We have eight weeks of logs; that is enough for a first answer.",
         "Let us also keep the measure simple. Success of the task and energy per query, nothing else.",
     )
     for turn in (1, 2):
@@ -142,10 +131,7 @@ def topic() -> list[AnyEvent]:
                 ]
             data = {"remark": remark, "topic": "Memory that forgets by use in long robot missions"}
             events.append(said("topic", turn, name, "discuss", remark, data))
-        summary = (
-            "The team agrees that growing memories are the problem and that forgetting is the lever. Open: how the worth of a "
-            "memory is to be estimated, and whether the logs of the office robots suffice."
-        )
+        summary = "The team agrees that growing memories are the problem and that forgetting is the lever."
         events.append(said("topic", turn, TEAM[0], "summarise", summary, {"summary": summary}, "leader"))
     for name in TEAM:
         reason = "We share the direction; the measure remains to be settled."

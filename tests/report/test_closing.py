@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from manyheads.systems.results import ABSTRACT, closing_lines, essence
-from support.results import abstract, idea, run_of, write
+from manyheads.systems.results import closing_lines
+from support.results import abstract, idea, write
 
 TEAM: dict[str, Any] = {
     "system": "virsci",
@@ -35,21 +35,6 @@ REVIEW: dict[str, Any] = {
 
 def closing(folder: Path, found: dict[str, Any]) -> list[str]:
     return closing_lines(write(folder, found)).splitlines()
-
-
-def test_a_teams_is_its_topic_idea_title_and_abstract() -> None:
-    told = essence(run_of(TEAM))
-    assert [name for name, _ in told] == ["Topic", "Idea", "Title", ABSTRACT]
-    assert told[1][1] == "Owls that plan"
-
-
-def test_a_reviews_is_its_scores_and_their_means() -> None:
-    assert essence(run_of(REVIEW)) == [
-        ("Title", "Owls"),
-        ("Reviewer1", "overall 4, asks for an ethics review"),
-        ("Reviewer10", "overall 8"),
-        ("Overall", "6.00 of 10, the mean of 2 reviews, 95% interval 1.50 to 10.00"),
-    ]
 
 
 def test_the_last_lines_are_laid_out(tmp_path: Path) -> None:

@@ -108,12 +108,20 @@ def reviewed(paper: Path, words: str = "A point.") -> MamorxResult:
     )  # fmt: skip
 
 
-@pytest.fixture
-def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
+def unseen(paper: Path) -> MamorxResult:
+    """The same where the file is gone: no page of it is rendered."""
+    result = reviewed(paper)
+    assert result.paper
+    result.paper.source = "gone.pdf"
+    return result
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, paper: Path) -> Callable[..., str]:
     """Writes the report of a result; its text."""
+    folder = tmp_path_factory.mktemp("reviewed") / "run"
 
     def write(result: MamorxResult | None = None, *, finished: bool = True) -> str:
-        folder = tmp_path / "run"
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         (folder / "figures/1.png").write_bytes(render(paper, 2, width=500))
         run: RunResult[Any] = RunResult(
@@ -128,8 +136,14 @@ def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
     return write
 
 
+@pytest.fixture(scope="module")
+def usual(page: Callable[..., str]) -> str:
+    """The report of the usual review."""
+    return page()
+
+
 def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) -> None:
-    result, alarm = reviewed(paper), "addresses its reviewer, or hides text"
+    result, alarm = unseen(paper), "addresses its reviewer, or hides text"
     assert alarm in page(result)
     assert result.paper
     result.paper.hidden = [HiddenText(text="epochs 10 20", page=2, why="covered", figure="Figure 1")]
@@ -138,7 +152,7 @@ def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) 
 
 
 def test_the_report_says_where_the_limit_of_dates_is_from(page: Callable[..., str], paper: Path) -> None:
-    result, told = reviewed(paper), set[str]()
+    result, told = unseen(paper), set[str]()
     assert result.novelty
     for bound in get_args(Bound):
         result.novelty.bound, result.novelty.before = bound, "2015-01-01" if bound else ""
@@ -152,7 +166,7 @@ def test_the_report_says_where_the_limit_of_dates_is_from(page: Callable[..., st
 
 
 def test_a_passage_of_an_open_text_stands_with_its_address(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
+    result = unseen(paper)
     assert result.novelty
     for work, name in ((result.novelty.related[0], "rival"), (result.references[0], "cited")):
         work.open_text, work.passage = f"javascript:{name}", f"<b>The words of the {name}.</b>"
@@ -171,8 +185,8 @@ def article(page: str, number: int) -> str:
     return found
 
 
-def test_every_link_leads_somewhere(page: Callable[..., str]) -> None:
-    reader = Reader(page())
+def test_every_link_leads_somewhere(usual: str) -> None:
+    reader = Reader(usual)
     ids = reader.values("id")
     assert len(ids) == len(set(ids))
     targets = {link.removeprefix("#") for link in reader.values("href") if link.startswith("#")}
@@ -181,8 +195,8 @@ def test_every_link_leads_somewhere(page: Callable[..., str]) -> None:
     assert not [link for link in reader.values("href") if not link.startswith("#")]
 
 
-def test_a_source_is_told_as_it_was_found(page: Callable[..., str]) -> None:
-    text = page()
+def test_a_source_is_told_as_it_was_found(usual: str) -> None:
+    text = usual
     assert 'href="#quote-1-1"' in article(text, 1)
     assert QUOTE in article(text, 1)
     assert NEAR in article(text, 2), "the words that the paper has, beside those that were quoted"
@@ -194,10 +208,9 @@ def test_a_source_is_told_as_it_was_found(page: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize(("anchor", "number", "words"), [("quote-1-1", 1, QUOTE), ("quote-2-1", 3, NEAR)])
 def test_a_quote_is_highlighted_where_it_stands(
-    page: Callable[..., str], paper: Path, anchor: str, number: int, words: str
+    usual: str, paper: Path, anchor: str, number: int, words: str
 ) -> None:
-    text = page()
-    [leaf] = re.findall(rf'id="page-{number}".*?</figure>', text, re.DOTALL)
+    [leaf] = re.findall(rf'id="page-{number}".*?</figure>', usual, re.DOTALL)
     [style] = re.findall(rf'id="{anchor}"[^>]*style="([^"]*)"', leaf)
     left, top, width, height = (float(each) / 100 for each in re.findall(r"[\d.]+(?=%)", style))
     with pdfium.PdfDocument(paper) as document:
@@ -210,7 +223,7 @@ def test_a_quote_is_highlighted_where_it_stands(
             (1 - top) * down + 1,
         )
     assert words.startswith(" ".join(first.split())[:30])
-    assert "url(data:image/jpeg;base64," in text
+    assert "url(data:image/jpeg;base64," in usual
 
 
 def test_another_file_in_its_place_is_not_shown(
@@ -247,7 +260,7 @@ def test_a_picture_outside_the_run_folder_is_not_shown(
 
 
 def test_a_partial_review_says_so(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
+    result = unseen(paper)
     result.partial = "the budget is spent: calls 40"
     assert "<strong>This review is partial.</strong> the budget is spent" in page(result, finished=False)
     assert dict(report.essence(result))["Partial"] == result.partial
@@ -264,6 +277,3 @@ def test_a_review_in_words(paper: Path) -> None:
     assert {name: score.mean for name, score in report.scores(result).items()} == {"Rating": 6}
     assert list(report.work(result)) == ["# The review"]
     assert any("[2]" in line and "differs" in line for line in report.details(result))
-
-
-# In a browser.

@@ -1,6 +1,7 @@
 """The scatter plot of a score against ratings."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ RATINGS = RatingTable(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def comparison() -> RatingSummary:
     scores = [TextScore(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
     return compare(RATINGS, scores, "on")
@@ -31,9 +32,7 @@ def test_a_plot_tells_n_and_r(comparison: RatingSummary, tmp_path: Path) -> None
 
 
 def test_names_are_drawn_as_they_are_written(comparison: RatingSummary, tmp_path: Path) -> None:
-    scores = [TextScore(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
-    named = compare(RATINGS, scores, r"cost $\frac{<b>")
-    scatter_plot(named, tmp_path / "a.svg")
+    scatter_plot(replace(comparison, by=r"cost $\frac{<b>"), tmp_path / "a.svg")
     assert r"cost $\frac{&lt;b&gt;" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 

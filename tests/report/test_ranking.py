@@ -10,10 +10,7 @@ from manyheads.core.events import AnyEvent
 from manyheads.systems.ranking.result import bias_in_words
 from manyheads.systems.results import essence, load, write_report
 from report.conftest import Reader, said
-from support.llm import LLM
-from support.play import config_for, play
 from support.ranked import RANKED, SHOWN, TITLES, WHY, form, order, ranking
-from support.requests import Request
 from support.results import run_of
 
 Write = Callable[..., Path]
@@ -99,29 +96,6 @@ def test_nothing_that_a_model_writes_becomes_markup(ranked_run: Write) -> None:
     page = write_report(ranked_run(orders=orders, ideas=ideas, title=evil)).read_text(encoding="utf-8")
     assert evil not in page
     assert page.count("&lt;script&gt;owned()") > 10
-
-
-SETS = (
-    "system=ranking", "ranking.target=Dogs find mines by smell.",
-    "ranking.ideas=[Owls plan by ear., Bats map caves.]", "ranking.orders=3",
-)  # fmt: skip
-
-
-def ranked_by_number(request: Request) -> list[dict[str, Any]]:
-    return [{"idea": place, "rationale": f"It stood at {place}."} for place in (1, 2, 3)]
-
-
-async def test_a_run_writes_what_the_page_shows(llm: LLM, tmp_path: Path) -> None:
-    llm.answers["ranking"] = ranked_by_number
-    played = await play(config_for(llm, *SETS), tmp_path / "run", llm)
-    words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
-    ranked = load(tmp_path / "run").result
-    assert ranked.s == played.result["s"] == 0.5
-    assert [order.target_rank for order in ranked.orders] == [order.target_place for order in ranked.orders]
-    assert "S 0.5 95% interval" in words
-    assert "(r = 1.00" in words
-    assert words.count("It stood at 3.") == 3
-    assert [row.mean for row in ranked.rows] == [2.0, 2.0, 2.0]
 
 
 def test_the_last_lines_tell_s_ranks_and_places() -> None:

@@ -13,7 +13,7 @@ from manyheads.systems.rebuttal.result import lineage
 from manyheads.systems.results import closing_lines, essence, load
 from support.faults import Fault
 from support.llm import LLM
-from support.play import Played, config_for, play
+from support.play import Played, config_for, play, play_now
 from support.requests import Request
 
 Play = Callable[..., Any]
@@ -44,21 +44,25 @@ def owls(request: Request) -> str:
     )
 
 
-@pytest.mark.parametrize(("final", "why"), [("last", True), ("improved", False)])
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """A run whose last revision is not better, so that the one before is final."""
+    with LLM(answers={"improved": better_once, "hypothesis": owls}) as llm:
+        return play_now(tmp_path_factory.mktemp("usual"), llm, *SETS, "rebuttal.final=improved")
+
+
 async def test_a_final_version_that_is_not_better_says_why_it_is_final(
-    run: Play, llm: LLM, tmp_path: Path, final: str, why: bool
+    run: Play, llm: LLM, tmp_path: Path, usual: Played
 ) -> None:
     llm.answers.update(improved=better_once, hypothesis=owls)
-    played = await run(f"rebuttal.final={final}")
-    last = played.result["rounds"][played.result["rebuttal"]["final"]]
-    assert last["improved"] is not why
-    assert ("rebuttal.final: last" in page_of(tmp_path / "run")) is why
+    for played, why in ((await run("rebuttal.final=last"), True), (usual, False)):
+        last = played.result["rounds"][played.result["rebuttal"]["final"]]
+        assert last["improved"] is not why
+        assert ("rebuttal.final: last" in page_of(played.folder)) is why
 
 
-async def test_versions_are_drawn_with_the_reviewers_verdicts(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers.update(improved=better_once, hypothesis=owls)
-    result = (await run("rebuttal.final=improved")).result
-    loaded = load(tmp_path / "run").result
+def test_versions_are_drawn_with_the_reviewers_verdicts(usual: Played) -> None:
+    result, loaded = usual.result, load(usual.folder).result
     drawn = lineage(loaded.rounds, loaded.rebuttal, {})
     assert drawn
     assert [row.parents for row in drawn.rows] == [(), ("0",), ("1",)]
@@ -68,14 +72,12 @@ async def test_versions_are_drawn_with_the_reviewers_verdicts(run: Play, llm: LL
         assert row.scores == tuple({"yes": 1, "partly": 0.5, "no": 0}[each] for each in met)
         assert row.figure == f"{met.count('yes')}/{len(met)}"
         assert ("better" in row.note) is (one["improved"] is not None)
-    assert page_of(tmp_path / "run").count('class="idea won"') == 2
+    assert page_of(usual.folder).count('class="idea won"') == 2
 
 
-async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.answers.update(improved=better_once, hypothesis=owls)
-    played = await run()
-    page = page_of(tmp_path / "run")
-    rounds = played.result["rounds"]
+def test_versions_stand_with_what_was_said_of_them(usual: Played) -> None:
+    page = page_of(usual.folder)
+    rounds = usual.result["rounds"]
     assert len(rounds) == 3
     for one in rounds:
         points = [point for name in POINTS for point in one["review"][name]]

@@ -23,7 +23,7 @@ PAPERS = [
     Evidence(id="e2", paper="p2", title="Robust }}} braces {", year=2014, authors=("Jane van der Berg", "J. Smith Jr.")),
     Evidence(id="e3", paper="p3", title="検索の歴史"),
     Evidence(id="e4", paper="arxiv:2101.00001", title="“So” — a talk", year=2021, venue="Proceedings of Talks"),
-    Evidence(id="e5", paper="p5", title="Many", year=2020, authors=tuple(f"Ann Abc{'x' * (n % 50)}, No {n}" for n in range(3000))),
+    Evidence(id="e5", paper="p5", title="Many", year=2020, authors=tuple(f"Ann Abc{'x' * (n % 50)}, No {n}" for n in range(300))),
 ]  # fmt: skip
 NAME = {
     "type": "object",
@@ -59,26 +59,16 @@ def test_bibtex_is_read_back_as_it_was() -> None:
     titles = [entry["title"].replace("ˆ", "^") for entry in library.entries]
     assert titles == [paper.title for paper in PAPERS]
     authors = parse_string(bibtex(PAPERS), append_middleware=[SeparateCoAuthors()]).entries
-    assert [len(entry["author"]) if "author" in entry.fields_dict else 0 for entry in authors] == [
-        5,
-        2,
-        0,
-        0,
-        3000,
-    ]
+    counts = [len(entry["author"]) if "author" in entry.fields_dict else 0 for entry in authors]
+    assert counts == [5, 2, 0, 0, 300]
     assert authors[0]["author"][:2] == ["van der Berg, Jane", "{The ATLAS Collaboration}"]
     assert (authors[0]["doi"], authors[3]["eprint"]) == ("10.1000/ab_c%d", "2101.00001")
-    assert [entry.entry_type for entry in library.entries] == [
-        "article",
-        "misc",
-        "misc",
-        "inproceedings",
-        "misc",
-    ]
+    kinds = [entry.entry_type for entry in library.entries]
+    assert kinds == ["article", "misc", "misc", "inproceedings", "misc"]
 
 
 def test_braces_are_balanced_even_where_they_are_escaped() -> None:
-    for line in bibtex(PAPERS).splitlines():
+    for line in bibtex(PAPERS[:4]).splitlines():
         if line.startswith("\t"):
             depths = [*accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in line)]
             assert (min(depths), depths[-1]) == (0, 0), line
@@ -87,7 +77,7 @@ def test_braces_are_balanced_even_where_they_are_escaped() -> None:
 def test_ris_is_read_back_as_it_was() -> None:
     records: list[dict[str, Any]] = rispy.loads(ris(PAPERS))
     assert [one["title"] for one in records] == [paper.title for paper in PAPERS]
-    assert [len(one.get("authors", ())) for one in records] == [5, 2, 0, 0, 3000]
+    assert [len(one.get("authors", ())) for one in records] == [5, 2, 0, 0, 300]
     assert [one.get("year") for one in records] == ["2014", "2014", None, "2021", "2020"]
     assert (records[0]["doi"], records[0]["secondary_title"]) == ("10.1000/ab_c%d", "Birds & Bees")
 
@@ -101,13 +91,19 @@ def test_csl_has_only_fields_of_its_schema() -> None:
     assert [each.get("issued", {}).get("date-parts") for each in items[1:3]] == [[[2014]], None]
 
 
-@pytest.mark.parametrize(("form", "name"), [("bib", "bibtex"), ("ris", "ris"), ("csl", "csljson")])
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("bib", "bibtex"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("ris", "ris"), ("csl", "csljson"))),
+    ],
+)
 def test_pandoc_reads_every_format(form: str, name: str) -> None:
     command = [pypandoc.get_pandoc_path(), "-f", name, "-t", "csljson"]
     done = subprocess.run(command, input=REFERENCES[form](PAPERS).encode(), capture_output=True, check=True)
     items = json.loads(done.stdout)
     assert [each["title"] for each in items][2:] == [paper.title for paper in PAPERS][2:]
-    assert len(items[-1]["author"]) == 3000
+    assert len(items[-1]["author"]) == 300
 
 
 def test_papers_that_share_a_key_get_letters_from_their_ids() -> None:

@@ -151,6 +151,3 @@ def test_a_run_in_words(usual: Played) -> None:
 def test_titles_are_wrapped_and_cut(text: str, lines: list[str]) -> None:
     assert wrapped(text, 8, 2) == lines
     assert all(breadth(line) <= 8 for line in lines)
-
-
-# In a browser.

@@ -1,7 +1,6 @@
 """The top of a report: what a run is for, what was measured and reviewed of it since, and nothing of the user's folders."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.core.results import MEASURE, Evidence
-from manyheads.report.references import bibtex, links_of
+from manyheads.report.references import links_of
 from manyheads.report.top import LONGEST, first_sentences, place
 from manyheads.systems.results import update_reports, write_report
 
@@ -101,17 +100,3 @@ def test_of_a_path_the_name_is_shown() -> None:
 )
 def test_papers_link_to_where_they_are(paper: dict[str, Any], links: dict[str, str]) -> None:
     assert dict(links_of(Evidence(id="e1", title="T", **paper))) == links
-
-
-def test_bibtex_names_authors_and_place_and_gives_each_paper_a_key() -> None:
-    one = Evidence(
-        id="e1", paper="p", title="Owls & {maps}", year=2016, venue="Birds", doi="10.1000/xyz", authors=("A. Owl",)
-    )  # fmt: skip
-    other = one.model_copy(update={"id": "e2", "paper": "q"})
-    text = bibtex([one, one, other])
-    keys = re.findall(r"@article\{(owl2016owls[a-z]+),", text)
-    assert len({*keys}) == 2
-    assert re.findall(r"@article\{(\w+),", bibtex([other, one])) == keys[::-1]
-    assert r"{{Owls \& \{maps\}}}" in text
-    assert "author = {Owl, A.}" in text
-    assert "doi = {10.1000/xyz}" in text

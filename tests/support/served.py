@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from support.browser import CHROMIUM
@@ -67,6 +68,15 @@ def served(folder: Path, *options: str, end: int = signal.SIGINT) -> Generator[S
             process.send_signal(end)
         process.wait(60)
         process.stdout.close()
+
+
+def check(page: Page) -> None:
+    """Nothing is wider than the window, and axe finds nothing, with all unfolded but papers."""
+    page.wait_for_load_state()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
+    page.evaluate("for (const each of document.querySelectorAll('details:not(.paper)')) each.open = true")
+    found = Axe().run(page)["violations"]
+    assert not [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found], page.url
 
 
 @contextmanager

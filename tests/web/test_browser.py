@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from manyheads.core.events import Warned
 from support.browser import NEEDS_CHROMIUM
 from support.events import HOSTILE, a_run, said
-from support.served import Served, chromium, served, window
+from support.served import Served, check, chromium, served, window
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.timeout(180)]
 LONG = 60_000
@@ -90,14 +89,6 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
         assert "Touch in the dark" in page.content()
         page.goto(form)
         expect(page.locator("h1")).to_have_text("This did not work")
-
-
-def check(page: Page) -> None:
-    """Nothing is wider than the window, and axe finds nothing."""
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
-    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-    found = Axe().run(page)["violations"]
-    assert not [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found], page.url
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark"), (400, "light")])

@@ -91,27 +91,6 @@ def request_waits(child: Child, folder: Path) -> bool:
     return child.state == "running" and (folder / child.name / "events.jsonl").stat().st_size > 0
 
 
-async def test_a_run_of_somebody_else_is_not_resumed_with_our_key(
-    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: None
-) -> None:
-    child = children.start("one", "virsci", config(tmp_path))
-    await until(waits(child, tmp_path))
-    children.control(child, "stop")
-    await until(lambda: not child.alive)
-    file = tmp_path / "one" / "config.yaml"
-    theirs = yaml.safe_load(file.read_text(encoding="utf-8"))
-    theirs["models"] = {
-        "default": {"provider": "openai", "name": "m", "base_url": "http://stranger.invalid/v1"}
-    }
-    file.write_text(yaml.safe_dump(theirs), encoding="utf-8")
-    (tmp_path / "one" / "journal.sqlite").unlink()
-    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
-    again = children.resume("one", "virsci")
-    await until(lambda: not again.alive)
-    assert "MANYHEADS_ALLOW=stranger.invalid" in again.error
-    assert "s3cret" not in again.error
-
-
 async def test_a_killed_run_has_an_error_and_the_next_one_begins(children: Children, tmp_path: Path) -> None:
     child = children.start("one", "virsci", config(tmp_path))
     second = children.start("two", "virsci", config(tmp_path, system="nosystem"))

@@ -135,21 +135,16 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
     [
         ({"virsci.team.size": "0"}, "virsci.team.size", "greater than or equal to 1"),
         ({"virsci.team.size": "four"}, "virsci.team.size", "valid integer"),
-        ({"seed": "1.5"}, "seed", "valid integer"),
         ({"seed": "9" * 5000}, "seed", ""),
         ({"name": "a" * 5000}, "name", "200"),
         ({"models.default.temperature": "9"}, "models.default.temperature", "less than or equal to 2"),
-        ({"models.default.base_url": "localhost"}, "models.default.base_url", "http://"),
         ({"models.default.api_key_env": "sk-abcdefghijklmnop1234567890"}, "models.default.api_key_env", "environment"),
         ({"literature.cascade": "local\nnowhere"}, "literature.cascade", "nowhere"),
-        ({"host": "nohost"}, "host", "nohost"),
-        ({"budget.money": "-1"}, "budget.money", "greater than 0"),
         ({"literature.endpoints": "{a: [b"}, "literature.endpoints", "not valid YAML"),
         ({"more": "[1"}, "more", "not valid YAML"),
         ({"steer": "ideas"}, "steer", "did you mean idea?"),
         ({"more": "just text"}, "more", "mapping"),
         ({"more": "teem: {size: 3}"}, "more", "teem"),
-        ({"more": "roles: {leader: {model: absent}}"}, "more", "absent"),
     ],
 )  # fmt: skip
 async def test_problems_stand_beside_their_fields(

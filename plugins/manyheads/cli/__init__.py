@@ -84,7 +84,7 @@ manyheads init --system idea-duel""",
     "open": "manyheads open my-run",
     "bundle": """
 manyheads bundle runs
-manyheads bundle runs -o site.zip --names""",
+manyheads bundle runs -o site.zip --replace""",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "review": """
 manyheads review paper.pdf -m openai/gpt-4o-mini

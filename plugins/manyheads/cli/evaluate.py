@@ -148,7 +148,7 @@ def _table(results: "Results") -> "Table":
 
 
 PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns")
-"""The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
+"""The kinds of `judges.planted_error.planted`, listed here so that help does not load it."""
 
 
 class PlantOptions(Options):

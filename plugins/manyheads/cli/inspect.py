@@ -314,8 +314,6 @@ class BundleOptions(Options):
     """A folder of runs."""
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="SITE")] = None
     """The site's folder, or a .zip file. [default: FOLDER-site]"""
-    names: bool = False
-    """Name the authors of a corpus's papers in the exports; reports and other texts keep their masks."""
     replace: bool = False
     """Replace an earlier site."""
 
@@ -323,7 +321,8 @@ class BundleOptions(Options):
 def bundle(options: BundleOptions) -> None:
     """Write a folder of runs as a static site to share: start page, reports and exports.
 
-    It has no scripts, journals, configs or absolute paths. Unfinished and damaged runs are listed as such.
+    It has no scripts, journals, configs or absolute paths. Exports name the authors of cited papers; reports keep their masks.
+    Unfinished and damaged runs are listed as such.
     """
     from collections import Counter
 
@@ -331,7 +330,7 @@ def bundle(options: BundleOptions) -> None:
 
     folder = options.folder
     out = options.out or folder.parent / f"{folder.resolve().name}-site"
-    runs = write_bundle(folder, out, names=options.names, replace=options.replace)
+    runs = write_bundle(folder, out, replace=options.replace)
     states = Counter(run.state or "without a run" for run in runs)
     say(f"{len(runs)} listed: {', '.join(f'{number} {state}' for state, number in states.items())}")
     for run in runs:

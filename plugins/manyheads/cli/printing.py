@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-MEANT = re.compile(r"\(Possible options: ([^)]*)\)")
 CHOICE, QUOTED = re.compile(r"'([^']*)' is not one of (.*)\.$"), re.compile(r"'([^']*)'")
-"""How parsers name options and choices."""
+"""How the parser names choices."""
 
 
 def say(text: object = "", *, err: bool = False) -> None:
@@ -60,7 +59,9 @@ def fail_usage(error: Any) -> None:
     message, context = str(error.format_message()), getattr(error, "ctx", None)
     if "\n\n" in message and context and message == context.get_help():  # a group without a command
         return say(message, err=True)
-    message = MEANT.sub(r"Did you mean \1?", message.replace("Value error, ", ""))
+    message = message.replace("Value error, ", "")
+    if meant := getattr(error, "possibilities", None):
+        message = f"{error.message}. Did you mean {', '.join(sorted(meant))}?"
     if (choice := CHOICE.search(message)) and (near := closest(choice[1], QUOTED.findall(choice[2]))):
         message += f" Did you mean {near}?"
     hint = f"{context.command_path if context else 'manyheads'} --help"

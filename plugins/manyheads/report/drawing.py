@@ -3,7 +3,7 @@ font, so that the same input gives the same file."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from math import hypot
 
@@ -125,6 +125,14 @@ def lines(texts: Iterable[str], x: float, y: float, style: str = "", anchor: str
     return [
         Label(round(x, 1), round(top + n * LINE, 1), row, style, anchor) for n, row in enumerate(rows) if row
     ]
+
+
+def with_note(
+    texts: Sequence[str], note: Sequence[str], x: float, y: float, style: str = "", anchor: str = "start"
+) -> list[Label]:
+    """Lines of text with those of a note below them, all centred around `y`."""
+    rows = lines([*texts, *note], x, y, style, anchor)
+    return [*rows[: len(texts)], *(replace(row, style="note") for row in rows[len(texts) :])]
 
 
 def bend(start: Point, middle: Point, end: Point) -> str:

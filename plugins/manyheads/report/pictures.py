@@ -22,6 +22,7 @@ from manyheads.report.drawing import (
     in_sizes,
     lines,
     towards,
+    with_note,
     wrapped,
 )
 
@@ -121,9 +122,7 @@ class IdeasPicture:
             style, told = f"idea {row.outcome}".strip(), f"{row.title} ({row.note})"
             nodes.append(Node(gutter, round(middle, 1), IDEA_RADIUS, row.mark, style, row.hue, told))
             if slim:
-                both = lines([*title, *words], x, middle)
-                texts += [Label(t.x, t.y, t.text, row.outcome) for t in both[: len(title)]]
-                texts += [Label(t.x, t.y, t.text, "note") for t in both[len(title) :]]
+                texts += with_note(title, words, x, middle, row.outcome)
             else:
                 texts += lines(title, x, middle, row.outcome)
                 texts += lines(words, width - notes, middle, "note")
@@ -220,9 +219,7 @@ class Exchanges:
             note = wrapped(message.note, room, 1)
             height = max(len(question + note) * LINE, 30.0) + 8
             middle, end = y + height / 2, at[message.to]
-            rows = lines([*question, *note], part + 4, middle)
-            texts += rows[: len(question)]
-            texts += [Label(row.x, row.y, row.text, "note") for row in rows[len(question) :]]
+            texts += with_note(question, note, part + 4, middle)
             curves += _arrow(start, end - 3, middle - 6, "line")
             if message.answered:
                 curves += _arrow(end, start + 3, middle + 7, "answer")
@@ -388,5 +385,4 @@ def _label(person: PicturePerson, node: Node, width: float) -> list[Label]:
     name, note = cut(person.name, count=1 if width >= NARROW else 2), cut(person.note, count=1)
     anchor = {0: "middle", 1: "start", -1: "end"}[side]
     y = node.y if side else node.y - node.radius - LINE * len(name + note) / 2 - 2
-    rows = lines([*name, *note], x, y, "", anchor)
-    return [*rows[: len(name)], *(Label(one.x, one.y, one.text, "note", anchor) for one in rows[len(name) :])]
+    return with_note(name, note, x, y, anchor=anchor)

@@ -92,7 +92,7 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
         SubjectError: `result.json` is invalid.
     """
     lines = _text(folder / "events.jsonl").split("\n")
-    events = [_line(line) for line in lines]
+    events = [read_event(line) for line in lines]
     path = folder / "config.yaml"
     config = read_yaml(path) if path.is_file() else {}
     name = str(config.get("system", ""))
@@ -132,8 +132,8 @@ def _text(path: Path) -> str:
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
 
 
-def _line(line: str) -> tuple[AnyEvent, float] | None:
-    """An event and its time."""
+def read_event(line: str | bytes) -> tuple[AnyEvent, float] | None:
+    """An event and its time; None for a line that is none."""
     try:
         data = json.loads(line)
         at = data.get("at")  # a look-up has its own time

@@ -16,7 +16,7 @@ from manyheads.base.folders import CONFIG, REPORT
 from manyheads.config.keys import stored_keys
 from manyheads.report.index import INDEX, RunEntry, entries, index_page, is_ours
 from manyheads.report.top import place, without_places
-from manyheads.systems.exports import SHARED, masked_export
+from manyheads.systems.exports import shared
 from manyheads.systems.results import load, write_report
 
 SCRIPT = re.compile(r"(?is)<script\b.*?(?:</script\s*>|\Z)")
@@ -26,12 +26,11 @@ TEXT = re.compile(r"(?is)<style\b.*?</style\s*>|>[^<]+<")
 PATH = re.compile(r"(?<![\w/.:<&;~-])(?:/[\w.@+-]+){2,}/?|\b[A-Za-z]:\\(?:[\w .@+-]+\\)+[\w.@+-]+")
 
 
-def write_bundle(folder: Path, out: Path, *, names: bool = False, replace: bool = False) -> list[RunEntry]:
+def write_bundle(folder: Path, out: Path, *, replace: bool = False) -> list[RunEntry]:
     """Write the site; it has no scripts, no absolute paths, no journals and no configs of its own.
 
     Args:
         out: the site's folder, or a `.zip` file.
-        names: name the authors of a corpus in the exports; else they have as little of them as the reports.
         replace: replace an earlier site.
 
     Returns:
@@ -53,7 +52,7 @@ def write_bundle(folder: Path, out: Path, *, names: bool = False, replace: bool 
         out.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=out.parent, prefix=".bundle-") as temporary:
             site = Path(temporary) / out.stem
-            shown = _write_site(folder, runs, site, names)
+            shown = _write_site(folder, runs, site)
             if out.suffix == ".zip":
                 made = Path(shutil.make_archive(str(site), "zip", temporary, site.name))
                 made.replace(out)
@@ -78,7 +77,7 @@ def _runs(folder: Path) -> list[RunEntry]:
     return runs
 
 
-def _write_site(folder: Path, runs: list[RunEntry], site: Path, names: bool) -> list[RunEntry]:
+def _write_site(folder: Path, runs: list[RunEntry], site: Path) -> list[RunEntry]:
     waiting = [f"{run.folder}/{REPORT}" for run in runs if _report(folder, run.folder)]
     pages = dict[str, str]()
     while waiting:
@@ -88,7 +87,7 @@ def _write_site(folder: Path, runs: list[RunEntry], site: Path, names: bool) -> 
             waiting += (target for _, target in _targets(pages[name], name) if target.endswith(REPORT))
     files = dict[str, list[str]]()
     for run in runs:
-        made = {"": ""} if run.state in ("damaged", "") else dict(_exports(folder / run.folder, names))
+        made = {"": ""} if run.state in ("damaged", "") else dict(_exports(folder / run.folder))
         for file, content in made.items():
             if content:
                 _write(site / run.folder / file, _without_private(content, folder, as_html=False))
@@ -108,11 +107,9 @@ def _report(folder: Path, name: str) -> bool:
     return inside(folder, f"{name}/{REPORT}") is not None
 
 
-def _exports(folder: Path, names: bool) -> Iterator[tuple[str, str]]:
+def _exports(folder: Path) -> Iterator[tuple[str, str]]:
     with suppress(UserError):
-        run = load(folder)
-        for file, form in SHARED.items():
-            yield file, masked_export(run, folder, form, names)
+        yield from shared(load(folder), folder)
 
 
 def _targets(html: str, name: str) -> Iterator[tuple[str, str]]:

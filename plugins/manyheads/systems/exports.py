@@ -45,12 +45,16 @@ def exported(folder: Path, form: str) -> str | bytes:
     )
 
 
-def markdown(run: RunResult[Any], folder: Path, *, names: bool = True) -> str:
+def markdown(run: RunResult[Any], folder: Path) -> str:
     """Title, abstract, idea and references; for a run without an idea, the system's summary."""
+    return _document(run, _references(run))
+
+
+def _document(run: RunResult[Any], references: Sequence[Evidence]) -> str:
     parts = [*_work(run)]
     if not parts:
         return ""
-    if references := named(run, _references(run)) if names else _references(run):
+    if references:
         listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
         parts += ["## References", listed]
     models = ", ".join(dict.fromkeys(run.models.values()))
@@ -82,10 +86,10 @@ def _work(run: RunResult[Any]) -> Iterator[str]:
 
 
 def _references(run: RunResult[Any]) -> list[Evidence]:
-    """The references of the idea or ideas; for a run without an idea, all papers found."""
+    """The references of the idea or ideas; for a run without an idea, all papers found. With their authors' names."""
     ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
     cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
-    return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
+    return named(run, run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence)
 
 
 def _reference(paper: Evidence) -> str:
@@ -131,15 +135,18 @@ def _as_published(paper: Evidence, known: Paper | None) -> Evidence:
     return paper.model_copy(update=more)
 
 
-def masked_export(run: RunResult[Any], folder: Path, form: str, names: bool) -> str:
-    """A result in a format of `SHARED`; without `names`, papers of a corpus have no authors, as in reports."""
-    if form in REFERENCES and not names:
-        return REFERENCES[form](_references(run))
-    return markdown(run, folder, names=names) if form == "md" else str(FORMATS[form](run, folder))
+def shared(run: RunResult[Any], folder: Path) -> Iterator[tuple[str, str]]:
+    """The files of `SHARED`, with one look-up of the references; a file is empty where the run has nothing for it."""
+    references = _references(run)
+    for file, form in SHARED.items():
+        if form in REFERENCES:
+            yield file, REFERENCES[form](references)
+        else:
+            yield file, _document(run, references) if form == "md" else as_csv(run, folder)
 
 
 def _citing(form: str) -> Callable[[RunResult[Any], Path], str]:
-    return lambda run, folder: REFERENCES[form](named(run, _references(run)))
+    return lambda run, folder: REFERENCES[form](_references(run))
 
 
 def as_json(run: RunResult[Any], folder: Path) -> str:

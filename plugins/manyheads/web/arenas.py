@@ -130,7 +130,7 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/arena", home, right=None)
     yield get("/arenas", arena_list)
     yield get("/arenas/{name}", arena_page)
-    yield get("/arenas/{name}/cases/{number}", case_page)
+    yield get("/arenas/{name}/cases/{number:int}", case_page)
     yield post("/arenas/{name}/invite", invite)
     yield post("/arenas/{name}/revoke", revoke)
     yield post("/arenas/{name}/ratings", rate_makers)
@@ -163,15 +163,13 @@ def arena_page(request: Request) -> Response:
 def case_page(request: Request) -> Response:
     arena, number = _arena(request), request.path_params["number"]
     cases = arena.cases()
-    if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(cases)):
+    if not 1 <= number <= len(cases):
         raise HTTPException(404)
-    case = cases[int(number) - 1]
-    shown: dict[str, Any] = {
-        "case": case,
-        "texts": [each for each in arena.texts() if each.case == case.id],
-        "plain": plain,
-    }
-    return render(request, "case.html.j2", name=arena.folder.name, form=arena.form, **shown)
+    case = cases[number - 1]
+    texts = [each for each in arena.texts() if each.case == case.id]
+    return render(
+        request, "case.html.j2", name=arena.folder.name, form=arena.form, case=case, texts=texts, plain=plain
+    )
 
 
 def invite(request: Request, form: FormData) -> Response:

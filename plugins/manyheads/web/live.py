@@ -1,7 +1,6 @@
 """A run as it happens: its events, read from its folder as they are written, and the stream of a live page."""
 
 import asyncio
-import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
@@ -17,7 +16,7 @@ from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
 from manyheads.engine.tracing import RunStatus
-from manyheads.report.record import EVENT
+from manyheads.report.record import EVENT, read_event
 
 WINDOW = 200
 """Events that a page shows at once."""
@@ -96,19 +95,11 @@ class Log:
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if not line.endswith(b"\n"):
                     break  # it is being written
-                if event := self._event(line):
+                if found := read_event(line):
+                    event, at = found
+                    self.seconds = max(self.seconds, at)
                     self._note(event, len(line))
                 self._size += len(line)
-
-    def _event(self, line: bytes) -> AnyEvent | None:
-        try:
-            data = json.loads(line)
-            at = data.get("at")
-            if isinstance(at, int | float):
-                self.seconds = max(self.seconds, min(float(at), 1e9))
-            return EVENT.validate_python(data)
-        except (ValueError, TypeError, AttributeError, RecursionError, ValidationError):
-            return None
 
     def _note(self, event: AnyEvent, length: int) -> None:
         self.standing.note(event, self.seconds)

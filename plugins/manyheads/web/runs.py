@@ -259,7 +259,7 @@ EARLY = "The run was just resumed and had not asked for it yet. Send it again wh
 
 def _child(request: Request) -> Child:
     """The process of a run; raises `HTTPException` if this server does not work on it."""
-    runs: RunsFolder = request.app.state.runs
+    runs = _runs(request)
     child = runs.children.get(request.path_params["name"])
     if child is None or not child.alive:
         entry = runs.entry(request.path_params["name"])
@@ -274,12 +274,12 @@ def _back(request: Request) -> Response:
 
 async def control(request: Request, form: FormData) -> Response:
     action = ACTIONS[request.url.path.rpartition("/")[2]]
-    request.app.state.runs.children.control(_child(request), action)
+    _runs(request).children.control(_child(request), action)
     return _back(request)
 
 
 async def resume(request: Request, form: FormData) -> Response:
-    runs: RunsFolder = request.app.state.runs
+    runs = _runs(request)
     entry = runs.entry(request.path_params["name"])
     runs.path(entry.folder)
     if (state := runs.state(entry)) not in ("stopped", "failed"):
@@ -290,7 +290,7 @@ async def resume(request: Request, form: FormData) -> Response:
 
 def _waiting(request: Request) -> dict[str, Any]:
     """The request to a person that a URL names; raises `HTTPException` if it does not wait."""
-    runs: RunsFolder = request.app.state.runs
+    runs = _runs(request)
     log = runs.logs.of(runs.path(request.path_params["name"]))
     for each in log.waiting.values():
         if each["request"] == request.path_params["request"]:
@@ -344,7 +344,7 @@ def _default(form: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 async def answer(request: Request, form: FormData) -> Response:
     """A person's answer; refused answers come back as a new request, with the reason."""
-    runs: RunsFolder = request.app.state.runs
+    runs = _runs(request)
     child, waiting = _child(request), _waiting(request)
     value, texts, problems = dict[str, Any](), dict[str, str](), dict[str, str]()
     for each in _fields(waiting):

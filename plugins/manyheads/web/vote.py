@@ -47,7 +47,7 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/vote/items/{item}", item_page, "rater")
     yield post("/vote/items/{item}", vote, "rater")
     yield get("/vote/items/{item}/paper", paper, "rater")
-    yield get("/vote/items/{item}/texts/{number}", whole_text, "rater")
+    yield get("/vote/items/{item}/texts/{number:int}", whole_text, "rater")
 
 
 def join(request: Request) -> Response:
@@ -112,10 +112,10 @@ def paper(request: Request) -> Response:
 
 def whole_text(request: Request) -> Response:
     texts, number = _item(request).texts, request.path_params["number"]
-    if not (number.isascii() and number.isdecimal() and len(number) < 4 and int(number) < len(texts)):
+    if number >= len(texts):
         raise HTTPException(404)
-    headers = {"content-disposition": f'attachment; filename="text-{int(number) + 1}.md"', **HEADERS}
-    return PlainTextResponse(texts[int(number)].body.encode("utf-8", "replace"), headers=headers)
+    headers = {"content-disposition": f'attachment; filename="text-{number + 1}.md"', **HEADERS}
+    return PlainTextResponse(texts[number].body.encode("utf-8", "replace"), headers=headers)
 
 
 def _voter(request: Request) -> Voter:

@@ -17,7 +17,7 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.corpus.records import FIRST_YEAR, LAST_YEAR, RawAuthor, RawPaper, Reader, Rejects
 from manyheads.documents.document import Reference
-from manyheads.literature.library import SAME_TITLE, SERVICES, connect
+from manyheads.literature.library import SAME_TITLE, connect, source_class
 from manyheads.literature.lookup import CascadeSource, LookUp, LookupCache
 from manyheads.literature.matching import is_work, names_of, resembles, words_of
 from manyheads.literature.source import Part, Request, Source
@@ -131,9 +131,11 @@ class Completion(Reader):
             CascadeSource(connect(name, literature), self._cache, literature.endpoints.get(name, ""))
             for name in names
         ]
-        self._planned = [SERVICES[name] for name in names or DEFAULT]
+        self._planned = {name: source_class(name) for name in names or DEFAULT}
         self._fields = {
-            field for field, part in FIELDS.items() if any(part in one.gives for one in self._planned)
+            field
+            for field, part in FIELDS.items()
+            if any(part in one.gives for one in self._planned.values())
         }
         self.failures: dict[str, str] = {}
         """Why a service could not be asked, by its name."""
@@ -175,7 +177,8 @@ class Completion(Reader):
         lacks = [(name, sum(name in _names(one.gaps) for one in incomplete)) for name in _names(FIELDS)]
         named = sum(one.name is not None for one in incomplete)
         requests = (
-            f"{one.name} {math.ceil(named / one.batch) + len(incomplete) - named:,}" for one in self._planned
+            f"{name} {math.ceil(named / one.batch) + len(incomplete) - named:,}"
+            for name, one in self._planned.items()
         )
         counted = ", ".join(f"{name} {count:,}" for name, count in lacks if count)
         return (
@@ -201,7 +204,7 @@ class Completion(Reader):
                 if request := one.request(service.source):
                     asked[request].append(one)
             answers = {request: await service.cached(request) for request in asked}
-            if "papers" not in service.source.lacking:
+            if not service.source.lacks("papers"):
                 answers |= await self._together(
                     service,
                     {one: asked[one] for one in asked if one.operation == "paper" and not answers[one]},

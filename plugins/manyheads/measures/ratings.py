@@ -286,6 +286,8 @@ def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | Non
                         f"it has {', '.join(row)}",
                     )
                     raise RatingError(f"{place}: no text is named", tried=there, hint=hint)
+                extra = row.get("extra")  # measures of other packages, in what `manyheads measure` wrote
+                row = {**row, **cast(dict[str, Any], extra)} if isinstance(extra, dict) else row
                 scores.append(TextScore(place, identity, _number(place, row, by)))
             continue
         identity, values = _scored(path)

@@ -122,7 +122,9 @@ def read_table(
         ]  # fmt: skip
         if taken := next((each for each in several if each in renamed), None):
             both = f"{renamed[taken]} and {name}"
-            raise RatingError(f"{path}: column {taken!r} is named twice, as {both}", hint="name another column")
+            raise RatingError(
+                f"{path}: column {taken!r} is named twice, as {both}", hint="name another column"
+            )
         renamed |= dict.fromkeys(several, name)
         wide |= {name: several} if several[1:] else {}
     names = [renamed.get(name, name.lower()) for name in header]

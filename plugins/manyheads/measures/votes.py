@@ -192,7 +192,7 @@ def _fault(row: TableRow) -> str:
 def _answer(row: TableRow, cell: str) -> Answer | None:
     by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
     if cell not in by_maker and (signs := COMPARISON.fullmatch(cell)):
-        first, second = (_answer(row, each) for each in (signs[1], signs[4]))
+        first, second = _answer(row, signs[1]), _answer(row, signs[4])
         if {first, second} != {"left", "right"}:
             return None
         return first if signs[2] else second if signs[3] else "tie"

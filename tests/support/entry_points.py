@@ -1,6 +1,6 @@
 """What another package would bring, without installing it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 
@@ -10,7 +10,7 @@ from manyheads.base import entry_points
 
 
 @contextmanager
-def brought(group: str, homes: Mapping[str, str]) -> Iterator[None]:
+def brought(group: str, homes: Mapping[str, str]) -> Generator[None]:
     """Entry points of a group: where each is, by name, as `package.module:NAME`."""
     points, caches = (
         [EntryPoint(name, home, group) for name, home in homes.items()],

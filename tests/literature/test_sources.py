@@ -70,7 +70,12 @@ KINDS = {
     "crossref": Kind(Crossref, CrossrefServer, _deposited, "DOI:10.1000/1"),
     "pubmed": Kind(PubMed, PubMedServer, _article, "1", requests=2),
 }
-WAYS = [(name, operation) for name, kind in KINDS.items() for operation in kind.operations]
+OFTEN = [(name, "search") for name in KINDS] + [("semantic_scholar", "references")]
+WAYS = [
+    pytest.param(name, operation, marks=[pytest.mark.slow] * ((name, operation) not in OFTEN))
+    for name, kind in KINDS.items()
+    for operation in kind.operations
+]
 
 
 @pytest.fixture
@@ -124,15 +129,17 @@ async def test_a_failure_is_never_an_empty_answer(servers: Start, name: str, ope
         assert len(server.requests) == (3 if trouble in PASSING else 1), trouble
 
 
-@pytest.mark.parametrize(("name", "operation"), WAYS)
-async def test_a_failure_that_passes_is_outlived(servers: Start, name: str, operation: Operation) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "pubmed")) for name in KINDS]
+)
+async def test_a_failure_that_passes_is_outlived(servers: Start, name: str) -> None:
     server, source = servers(name)
-    expected = await look_up(source, name, operation)
+    expected = await look_up(source, name, "search")
     assert expected
     for trouble in PASSING:
         server.requests.clear()
         server.troubles[:] = [Trouble(trouble.kind, 2, "", trouble.status, trouble.headers, trouble.body)]
-        assert await look_up(source, name, operation) == expected, trouble
+        assert await look_up(source, name, "search") == expected, trouble
         assert len(server.requests) >= 3
 
 

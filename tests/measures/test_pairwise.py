@@ -83,6 +83,7 @@ def test_the_published_strengths_of_baseball_teams() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_library_gives_the_same_effects_of_style() -> None:
     sm = pytest.importorskip("statsmodels.api")
     votes = votes_by({"a": 0.0, "b": 0.5, "c": 1.5}, 800, 2, effect=0.03)

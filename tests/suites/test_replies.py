@@ -58,6 +58,7 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in words_of(folder / "report.html")
 
 
+@pytest.mark.slow
 def test_short_texts_are_counted(tmp_path: Path) -> None:
     with LLM(reply=says_little) as llm:
         played = play_now(tmp_path / "run", llm, "topic=Robots")

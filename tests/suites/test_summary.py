@@ -283,6 +283,7 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
 
 
+@pytest.mark.slow
 def test_title_and_caption_of_a_narrow_picture_stay_inside_it(tmp_path: Path) -> None:
     titled = SPECIFIED.model_copy(update={"title": "How far do small teams come with few turns? " * 2})
     rows = [each.model_copy(update={"by_language_model": False}) for each in ROWS]

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.pairwise import (
-    Fit,
-    Likelihood,
-    comparisons,
-    elo,
-    groups,
-)
+from manyheads.measures.pairwise import Fit, Likelihood, comparisons, elo, groups
 from manyheads.measures.standings import Rules, standings
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import votes_by

@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.errors import MeasureError
-from manyheads.measures.ranking import (
-    orders_of,
-    position_bias,
-    relative_quality,
-)
+from manyheads.measures.ranking import orders_of, position_bias, relative_quality
 from manyheads.measures.statistics import kendall_w
 
 SIZES = st.integers(2, 7)

@@ -7,13 +7,7 @@ import pytest
 
 from manyheads.arena.report import conclusions
 from manyheads.measures.pairwise import POINTS, START
-from manyheads.measures.standings import (
-    Rules,
-    Standings,
-    agreement_with_people,
-    standings,
-    steadiness,
-)
+from manyheads.measures.standings import Rules, Standings, agreement_with_people, standings, steadiness
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import QUESTION, votes_by
 

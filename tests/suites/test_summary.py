@@ -13,14 +13,7 @@ import pytest
 from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import CellRow
 from manyheads.suites.page import answer, write_suite_page
-from manyheads.suites.report import (
-    Results,
-    SummaryEntry,
-    caption_of,
-    draw_suite,
-    summary_table,
-    with_error,
-)
+from manyheads.suites.report import Results, SummaryEntry, caption_of, draw_suite, summary_table, with_error
 from manyheads.suites.spec import Suite, SuiteSpec
 from support.records import read_lines
 from support.suites import SPEC, words_of

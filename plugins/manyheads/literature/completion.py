@@ -148,11 +148,7 @@ class Completion(Reader):
         """The papers of the other reader, in order. Raises `LiteratureError` if no service can be asked, with what would be."""
         rejects.undated, papers = True, self._reader.papers(rejects)
         self._ledger.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            self._cache,
-            asyncio.Runner() as runner,
-            self._ledger.open("w", encoding="utf-8") as ledger,
-        ):
+        with self._cache, asyncio.Runner() as runner, self._ledger.open("w", encoding="utf-8") as ledger:
             while some := [
                 self._incomplete(number, paper, rejects) for number, paper in islice(papers, BATCH)
             ]:

@@ -12,15 +12,7 @@ from pydantic import JsonValue, TypeAdapter
 from manyheads.base import entry_points
 from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
-from manyheads.base.papers import (
-    ANY_TIME,
-    SOURCES,
-    Identifier,
-    Paper,
-    Window,
-    identifiers_of,
-    identify,
-)
+from manyheads.base.papers import ANY_TIME, SOURCES, Identifier, Paper, Window, identifiers_of, identify
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
 from manyheads.literature.arxiv import Arxiv
@@ -189,12 +181,7 @@ class Library:
         return paper.retracted
 
     async def references(
-        self,
-        paper_id: str,
-        limit: int = 100,
-        *,
-        parts: Collection[Part] = ALL,
-        window: Window | None = None,
+        self, paper_id: str, limit: int = 100, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
         """A paper's references. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._references, "references", paper_id, limit, parts, window)

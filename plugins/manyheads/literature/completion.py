@@ -109,7 +109,6 @@ class Completion(Reader):
         literature: its cascade names the services, else they are `DEFAULT`.
         ledger: the file to write, see `COMPLETED`.
         wanted: tells which papers will be used; others are not completed.
-        cache: stores the services' answers.
     """
 
     step = "completing papers"
@@ -121,10 +120,9 @@ class Completion(Reader):
         ledger: Path,
         *,
         wanted: Callable[[RawPaper], bool] = lambda paper: True,
-        cache: LookupCache | None = None,
     ) -> None:
         self.name, self._reader, self._ledger = reader.name, reader, ledger
-        self._wanted, self._cache = wanted, cache or LookupCache()
+        self._wanted, self._cache = wanted, LookupCache()
         cascade = literature.cascade if "cascade" in literature.model_fields_set else DEFAULT
         names: list[SourceName] = [name for name in cascade if name != "local"]
         self._services = [

@@ -57,12 +57,13 @@ class TableRow:
             yield f"{self.place}: column {column}: {self[column]!r} is not a number{ends}"
 
 
-def refuse(problems: Sequence[str], hint: str = "fix these rows, or remove them") -> None:
+def refuse(problems: Sequence[str]) -> None:
     """Raises `RatingError` with all problems of a table, or the first of them."""
     if problems:
         listed = "\n  ".join(problems[:LISTED])
         more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
-        raise RatingError(f"{count(len(problems), 'problem')}:\n  {listed}{more}", hint=hint)
+        told = f"{count(len(problems), 'problem')}:\n  {listed}{more}"
+        raise RatingError(told, hint="fix these rows, or remove them")
 
 
 def columns_named(text: str, names: Sequence[str]) -> dict[str, str]:

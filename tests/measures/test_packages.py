@@ -39,8 +39,15 @@ def failing(text: Subject) -> float:
 
 @pytest.fixture(autouse=True)
 def entries() -> Iterator[None]:
-    names = {"words": "words", "worded": "worded", "failing": "failing", "odd": "NO_FUNCTION", "gone": "GONE"}
-    with brought(GROUP, {name: f"{__name__}:{home}" for name, home in names.items()}):
+    names = {
+        "words": "words",
+        "worded": "worded",
+        "failing": "failing",
+        "odd": "NO_FUNCTION",
+        "gone": "GONE",
+        "twin": "words",
+    }
+    with brought(GROUP, {name: f"{__name__}:{home}" for name, home in names.items()}, "twin"):
         yield
 
 
@@ -49,7 +56,7 @@ def entries() -> Iterator[None]:
     [
         ("worded", MeasureError, r"a\.md.*'worded' gave 'Owls'"), ("failing", MeasureError, r"b\.md.*ZeroDivisionError"),
         ("odd", ConfigError, "not a function"), ("gone", ConfigError, "cannot be imported"),
-        ("none", ConfigError, r"no measure 'none'.*manyheads\.measures"),
+        ("twin", ConfigError, "both have a measure 'twin'"), ("none", ConfigError, r"no measure 'none'.*manyheads\.measures"),
     ],
 )  # fmt: skip
 def test_what_gives_no_number_is_one_clear_error(name: str, error: type[UserError], told: str) -> None:

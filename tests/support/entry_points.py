@@ -10,10 +10,10 @@ from manyheads.base import entry_points
 
 
 @contextmanager
-def brought(group: str, homes: Mapping[str, str]) -> Generator[None]:
-    """Entry points of a group: where each is, by name, as `package.module:NAME`."""
+def brought(group: str, homes: Mapping[str, str], *twice: str) -> Generator[None]:
+    """Entry points of a group: where each is, by name, as `package.module:NAME`; the names in `twice` have a second one."""
     points, caches = (
-        [EntryPoint(name, home, group) for name, home in homes.items()],
+        [EntryPoint(name, homes[name], group) for name in (*homes, *twice)],
         (entry_points.brought, entry_points.load),
     )
 

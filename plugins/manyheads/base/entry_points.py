@@ -27,8 +27,14 @@ def load(group: str, name: str, what: str) -> Any:
         what: what it should be, in words, such as `measure`.
 
     Raises:
-        ConfigError: no installed package has one of this name, or it cannot be imported.
+        ConfigError: no installed package has one of this name, or two have, or it cannot be imported.
     """
+    several = [package_of(entry) for entry in entry_points(group=group) if entry.name == name]
+    if len(several) > 1:
+        raise ConfigError(
+            f"{several[0]} and {several[1]} both have a {what} {name!r}",
+            hint=f"remove one of them: pip uninstall {several[0]}",
+        )
     if not (entry := brought(group).get(name)):
         raise ConfigError(
             f"there is no {what} {name!r} in an installed package (entry points {group})",

@@ -98,7 +98,7 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
 
 
 def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) -> None:
-    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={})
+    suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={"team.size": [2]})
     _, states = run(suite, tmp_path / "out", repeats=1)
     assert states == {"began": 1, "finished": 1}
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/cells/*/*")}
@@ -184,7 +184,7 @@ def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
 
 def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path) -> None:
     measures = ["usage.calls", "usage.cost", "nowhere.at.all", "ideas", "topic", "topic.fixed"]
-    suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={}, repeats=1)
+    suite = write_suite(tmp_path, "mine", measures=measures, plot=None, grid={"team.size": [2]}, repeats=1)
     found, states = run(suite, tmp_path / "out")
     [row] = found.results.rows
     assert row.values.keys() == {"usage.calls", "topic.fixed"}

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import CellRow
 from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import Results, SummaryEntry, caption_of, draw_suite, summary_table, with_error
 from manyheads.suites.spec import Suite, SuiteSpec
-from support.records import read_lines
 from support.suites import SPEC, words_of
 
 SPECIFIED = SuiteSpec.model_validate(
@@ -217,11 +215,6 @@ def test_warnings_of_cells_are_told() -> None:
     text = page_of(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, again))
     assert "no *answer* (c0, c1, c2 and 3 more)" in text
     assert "Warnings" not in page_of(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS))
-
-
-def test_rows_are_read_back(tmp_path: Path) -> None:
-    (tmp_path / "results.jsonl").write_text(as_lines(ROWS))
-    assert read_lines(tmp_path / "results.jsonl", CellRow) == ROWS
 
 
 def test_the_table_has_a_column_for_each_axis() -> None:

@@ -15,7 +15,7 @@ import pytest
 from support.command import manyheads_command, parsed
 from support.pages import PAGES, ROOT, alike, blocks, environment, fake, follow, skipped
 
-LANGUAGES = {"python", "bash", "text", "yaml", "json", "jinja", "markdown", "bibtex", "csv", "latex"}
+LANGUAGES = {"python", "bash", "text", "yaml", "json", "jinja", "markdown", "bibtex", "csv", "latex", "toml"}
 BY_HAND = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 

@@ -88,6 +88,19 @@ def test_a_pack_brings_a_reader_of_documents(installed: Path, folder: Path) -> N
 
 
 @pytest.mark.slow
+def test_a_pack_brings_a_source_of_papers_and_a_measure(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "idea.md").write_text("Sleep may help. It could.")
+    env = {"PYTHONPATH": str(installed)}
+    found = manyheads_process(
+        "search", "motor memory", "--source", "proceedings", "--json", cwd=tmp_path, env=env
+    )
+    assert (found.code, json.loads(found.out)["id"]) == (0, "proceedings:1")
+    how = ("measure", "idea.md", "--corpus", "sample", "--measure", "hedging", "--json")
+    measured = manyheads_process(*how, cwd=tmp_path, env=env)
+    assert (measured.code, json.loads(measured.out)["extra"]) == (0, {"hedging": 0.4})
+
+
+@pytest.mark.slow
 def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path) -> None:
     (folder / "prompts/advocate").mkdir()
     (folder / "prompts/advocate/system.md.j2").write_text("My advocate {{ side }}.")

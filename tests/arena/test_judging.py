@@ -95,7 +95,7 @@ def test_an_estimate_is_of_the_pairs_that_are_left_and_asks_nothing(tmp_path: Pa
 def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_path: Path) -> None:
     with LLM(answers={"overall": shorter}, delay=0.05) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
         command = ("arena", "judge", "a", *served_by(llm), "--pairs", "4", "--budget", "calls=20")
-        for calls in (2, 3, 3):
+        for calls in (2, 3):
             enough = llm.calls + calls
             with start(*command, cwd=tmp_path) as process:
                 while llm.calls < enough and process.poll() is None:

@@ -254,7 +254,7 @@ def test_no_vote_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
     """What a process said it kept is there after kill -9 of all of them, in the middle of their votes."""
     arena(tmp_path / "a", [f"m{n}" for n in range(8)], [f"c{n}" for n in range(12)]).close()
     said = list[str]()
-    for round_ in range(3):
+    for round_ in range(2):
         files = [tmp_path / f"{round_}-{n}.txt" for n in range(4)]
         voters = list[subprocess.Popen[bytes]]()
         for number, file in enumerate(files):
@@ -271,7 +271,7 @@ def test_no_vote_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
             voter.wait()
             said += [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
     said = [each.strip() for each in said]
-    assert len(said) > 100
+    assert len(said) > 60
     with Arena.open(tmp_path / "a") as made:
         rows = made.rows()
         kept = [row.item for row in rows]

@@ -140,8 +140,7 @@ async def test_an_empty_page_in_the_midst_of_a_list_is_asked_for_again(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
-    [('<feed xmlns="http://www.w3.org/2005/Atom"/>', "no totalResults"), (BOMB, "not XML")],
+    ("body", "said"), [('<feed xmlns="http://www.w3.org/2005/Atom"/>', "no totalResults"), (BOMB, "not XML")]
 )
 async def test_what_is_no_feed_is_a_failure(source: Arxiv, server: ArxivServer, body: str, said: str) -> None:
     server.troubles.append(Trouble("body", None, body=body))

@@ -80,8 +80,7 @@ class World:
             "semantic_scholar": self.scholar.url,
             "crossref": self.crossref.url,
         }
-        given = {"endpoints": json.dumps(endpoints), "retries": 0, **more}
-        return [word for name, value in given.items() for word in ("--set", f"literature.{name}={value}")]
+        return sets(**{"endpoints": json.dumps(endpoints), "retries": 0, **more})
 
 
 @contextmanager
@@ -102,19 +101,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in MINE), encoding="utf-8")
 
 
-def build(*options: str) -> Result:
-    words = [
-        "build",
-        "mine.jsonl",
-        "--bound",
-        "2014",
-        "--embedding",
-        "lexical",
-        "--out",
-        "made",
-        "--complete",
-    ]
-    return CliRunner().invoke(app, [*words, *options])
+def build(*options: str, files: tuple[str, ...] = ("mine.jsonl",), complete: bool = True) -> Result:
+    words = ["build", *files, "--bound", "2014", "--embedding", "lexical", "--out", "made"]
+    return CliRunner().invoke(app, [*words, *["--complete"] * complete, *options])
+
+
+def sets(**settings: object) -> list[str]:
+    return [word for name, value in settings.items() for word in ("--set", f"literature.{name}={value}")]
 
 
 def lines(path: Path) -> dict[str, Any]:
@@ -169,20 +162,10 @@ def test_gaps_are_filled_and_what_the_file_says_stays() -> None:
     assert meta["counts"]["citations_within"] == 2, "grasp cites slip by its DOI, slip grasp"
 
 
+@pytest.mark.slow
 def test_without_the_option_nobody_is_asked() -> None:
     with world() as services:
-        words = [
-            "build",
-            "mine.jsonl",
-            "--bound",
-            "2014",
-            "--embedding",
-            "lexical",
-            "--out",
-            "made",
-            *services.sets(),
-        ]
-        made = CliRunner().invoke(app, words)
+        made = build(*services.sets(), complete=False)
         assert made.exit_code == 0, made.output
         assert services.asked == 0
     assert not Path("made", COMPLETED).exists()
@@ -194,9 +177,7 @@ def test_without_a_network_it_says_what_it_would_ask(settings: dict[str, Any]) -
     """A person without a network, and one who switches the services off."""
     nowhere = dict.fromkeys(("openalex", "semantic_scholar", "crossref"), "http://127.0.0.1:9")
     given = {"endpoints": json.dumps(nowhere), "retries": 0, **settings}
-    error = mistake(
-        build(*(word for name, value in given.items() for word in ("--set", f"literature.{name}={value}")))
-    )
+    error = mistake(build(*sets(**given)))
     assert isinstance(error, LiteratureError)
     assert (
         "7 of 8 papers lack something: abstract 5, year 2, citations 5, doi 7, authors 2, references 7"
@@ -207,6 +188,7 @@ def test_without_a_network_it_says_what_it_would_ask(settings: dict[str, Any]) -
     assert not Path("made").exists()
 
 
+@pytest.mark.slow
 def test_a_build_that_stops_asks_nothing_twice() -> None:
     many = [
         {**MINE[0], "id": f"10.1000/{n}", "title": f"Grasping of fruit number {n} with fingers"}
@@ -219,15 +201,14 @@ def test_a_build_that_stops_asks_nothing_twice() -> None:
     ]
     with OpenAlexServer(papers=works) as server:
         settings = {"endpoints": json.dumps({"openalex": server.url}), "retries": 0, "cascade": "[openalex]"}
-        sets = [word for name, value in settings.items() for word in ("--set", f"literature.{name}={value}")]
         down = Trouble("status", None, "", 503)
         server.troubles[:] = [Trouble("slow", 1, seconds=0.0), down]
-        error = mistake(build(*sets))
+        error = mistake(build(*sets(**settings)))
         assert "503" in error.message
         first = [asked.params["filter"] for asked in server.requests]
         server.troubles.clear()
         server.requests.clear()
-        assert build(*sets).exit_code == 0
+        assert build(*sets(**settings)).exit_code == 0
         assert len(first) == 2
         assert [asked.params["filter"] for asked in server.requests] == first[1:]
     ledger = lines(Path("made", COMPLETED))
@@ -248,16 +229,10 @@ def test_a_service_that_fails_is_told_and_the_others_are_used() -> None:
     assert "abstract" in ledger["10.1000/grasp"]["missing"]
 
 
+@pytest.mark.slow
 def test_arxiv_and_pubmed_complete_too() -> None:
-    articles = [
-        article(
-            7,
-            FOLD,
-            "2013-05-06",
-            authors="<AuthorList><Author><LastName>Cato</LastName></Author></AuthorList>",
-            cites=[8],
-        )
-    ]
+    author = "<AuthorList><Author><LastName>Cato</LastName></Author></AuthorList>"
+    articles = [article(7, FOLD, "2013-05-06", authors=author, cites=[8])]
     with (
         ArxivServer(papers=[entry("1103.00001", SLIP, "2011-03-04", doi="10.1000/slip")]) as arxiv,
         PubMedServer(papers=articles) as pubmed,
@@ -266,33 +241,20 @@ def test_arxiv_and_pubmed_complete_too() -> None:
             "endpoints": json.dumps({"arxiv": arxiv.url, "pubmed": pubmed.url}), "retries": 0,
             "cascade": "[pubmed, arxiv]", "patience": 30,
         }  # fmt: skip
-        made = build(
-            *(word for name, value in settings.items() for word in ("--set", f"literature.{name}={value}"))
-        )
+        made = build(*sets(**settings))
     assert made.exit_code == 0, made.output
     assert given("arXiv:1103.00001", "doi") == "arxiv:1103.00001"
     assert (given("p3", "year"), given("p3", "references")) == ("pubmed:7", "pubmed:7")
 
 
+@pytest.mark.slow
 def test_a_bibliography_without_years_and_abstracts_makes_a_corpus() -> None:
     """A table with titles alone, and an entry as Google Scholar exports it: the arXiv number stands in the journal."""
     Path("mine.csv").write_text(f"title\n{FOLD}\n", encoding="utf-8")
     fields = f"title={{{SLIP}}}, author={{Berg, Bo}}, journal={{arXiv preprint arXiv:1103.00001}}"
     Path("mine.bib").write_text(f"@article{{berg2012, {fields}}}", encoding="utf-8")
     with world() as services:
-        words = [
-            "build",
-            "mine.csv",
-            "mine.bib",
-            "--bound",
-            "2014",
-            "--embedding",
-            "lexical",
-            "--out",
-            "made",
-            "--complete",
-        ]
-        made = CliRunner().invoke(app, [*words, *services.sets()])
+        made = build(*services.sets(), files=("mine.csv", "mine.bib"))
     assert made.exit_code == 0, made.output
     table, entry_ = lines(Path("made", COMPLETED)).values()
     assert (table["file"], table["filled"]["year"]["from"]) == ("mine.csv", "openalex:W2")

@@ -55,17 +55,18 @@ async def text(library: Library, address: str, title: str = NAMED) -> Document:
     return await fulltext.open_text(library, ID, title, address)
 
 
-async def test_an_open_text_is_read_and_fetched_once(library: Library, home: FileServer) -> None:
-    first, second = [await text(library, f"{home.url}/open.pdf") for _ in range(2)]
-    assert first == second
-    assert (first.title, home.asked) == (NAMED, ["/open.pdf"])
-    assert "Owls hear mice." in first.text("introduction")
-
-
-async def test_redirections_are_followed_a_few_times(library: Library, home: FileServer) -> None:
+async def test_an_open_text_is_read_once_behind_a_few_redirections_if_it_is_the_paper(
+    library: Library, home: FileServer
+) -> None:
     home.files["/moved"] = (302, {"Location": "/open.pdf"}, b"")
     home.files["/round"] = (302, {"Location": "/round"}, b"")
-    assert (await text(library, f"{home.url}/moved")).title == NAMED
+    with pytest.raises(DocumentError, match="Quiet readers"):
+        await text(library, f"{home.url}/open.pdf", "Loud writers of short notes")
+    home.asked.clear()
+    first, second = [await text(library, f"{home.url}/moved") for _ in range(2)]
+    assert first == second
+    assert (first.title, home.asked) == (NAMED, ["/moved", "/open.pdf"])
+    assert "Owls hear mice." in first.text("introduction")
     with pytest.raises(LiteratureError):
         await text(library, f"{home.url}/round")
     assert home.asked.count("/round") < 10
@@ -124,24 +125,21 @@ async def test_a_name_that_moves_to_a_private_address_after_it_was_checked_is_no
     assert (len(looked_up), stranger.asked) == (1, [])
 
 
-async def test_what_is_not_the_papers_text_is_refused(library: Library, home: FileServer) -> None:
-    home.files |= {
-        "/page": f"<html><h1>{NAMED}</h1><p>{'Accept our cookies. ' * 20}</p></html>".encode(),
-        "/broken.pdf": b"%PDF-1.4 and no more",
-        "/refused": (403, {}, b"no"),
-    }
-    address = f"{home.url}/open.pdf"
-    with pytest.raises(DocumentError, match="Quiet readers"):
-        await text(library, address, "Loud writers of short notes")
-    for path, kind in {
-        "page": DocumentError,
-        "broken.pdf": DocumentError,
-        "refused": LiteratureError,
-    }.items():
-        with pytest.raises(kind) as refused:
-            await text(library, f"{home.url}/{path}")
-        assert "/tmp" not in refused.value.message
-    assert (await text(library, address)).title == NAMED, "what was refused is not in the cache"
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (f"<html><h1>{NAMED}</h1><p>{'Accept our cookies. ' * 20}</p></html>".encode(), DocumentError),
+        pytest.param(b"%PDF-1.4 and no more", DocumentError, marks=pytest.mark.slow),
+        ((403, {}, b"no"), LiteratureError),
+    ],
+)
+async def test_what_is_not_the_papers_text_is_refused(
+    library: Library, home: FileServer, body: Any, kind: type[Exception]
+) -> None:
+    home.files["/text"] = body
+    with pytest.raises(kind) as refused:
+        await text(library, f"{home.url}/text")
+    assert "/tmp" not in str(refused.value)
 
 
 async def test_a_file_without_end_is_dropped(library: Library, home: FileServer) -> None:

@@ -150,11 +150,10 @@ async def test_a_source_has_no_more_than_its_patience(services: Services) -> Non
     assert "openalex:W2" in ids(found)
 
 
-@pytest.mark.parametrize("query", ["", " \n", "?! *"])
-async def test_a_query_without_words_is_refused(services: Services, query: str) -> None:
+async def test_a_query_without_words_is_refused(services: Services) -> None:
     async with services.library() as library:
         with pytest.raises(LiteratureError, match="no words"):
-            await library.search(query)
+            await library.search("?! *")
     assert services.asked == [0, 0, 0]
 
 

@@ -1,7 +1,6 @@
 """OpenAlex' look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
 
 import datetime as dt
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,12 +45,6 @@ MANY = [
     for number in range(230)
 ]
 BEFORE = Window(before=dt.date(2015, 1, 1))
-NAMELESS = {
-    "id": "https://openalex.org/W1",
-    "title": None,
-    "publication_year": None,
-    "publication_date": None,
-}
 
 
 @pytest.fixture
@@ -192,32 +185,6 @@ async def test_key_and_address_go_into_headers(server: OpenAlexServer) -> None:
     await ask(source, "search", "fruit")
     assert server.requests[-1].headers["authorization"] == "Bearer right"
     assert server.requests[-1].headers["from"] == "me@example.org"
-
-
-async def test_a_refused_key_is_said_with_its_variable(server: OpenAlexServer) -> None:
-    source = asking(server.url, "wrong")
-    with pytest.raises(LiteratureError, match="the key in OPENALEX_API_KEY is refused"):
-        await ask(source, "search", "fruit")
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"meta": {"count": 1200}, "results": []},
-        {"meta": {"count": 1200, "next_cursor": "x"}, "results": [NAMELESS, NAMELESS]},
-        {"meta": {}, "results": [NAMELESS]},
-        {"meta": {"count": 0}, "results": [], "error": "backend timeout"},
-        {"results": [{"title": 5}], "meta": {}},
-    ],
-)
-async def test_a_broken_list_of_matches_is_not_nothing_found(
-    source: OpenAlex, server: OpenAlexServer, body: dict[str, Any]
-) -> None:
-    server.troubles.append(Trouble("body", None, body=json.dumps(body)))
-    with pytest.raises(LiteratureError, match="cannot be read"):
-        await ask(source, "search", "fruit")
-    assert len(server.requests) == 3
 
 
 async def test_an_address_without_lists_is_a_failure(source: OpenAlex, server: OpenAlexServer) -> None:

@@ -259,17 +259,6 @@ async def test_the_key_goes_with_every_look_up(scholar: Scholar, look_up: Operat
     assert [asked.headers.get("x-api-key") for asked in scholar.requests] == ["right"]
 
 
-@pytest.mark.parametrize("look_up", LOOK_UPS)
-async def test_a_refused_key_is_named_and_not_sent_again(scholar: Scholar, look_up: Operation) -> None:
-    source = asking(scholar.url, "wrong-secret")
-    with pytest.raises(LiteratureError) as caught:
-        await LOOK_UPS[look_up](source)
-    assert "the key in S2_KEY is refused: 403" in str(caught.value)
-    assert "fix the key in S2_KEY" in str(caught.value)
-    assert "wrong-secret" not in str(caught.value)
-    assert len(scholar.requests) == 1
-
-
 async def test_a_page_that_fails_fails_the_look_up(scholar: Scholar, source: SemanticScholar) -> None:
     scholar.papers = many(230)
     assert len(await ask(source, "search", "fruit", 100)) == 100
@@ -320,25 +309,6 @@ async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_pla
     scholar.troubles[:] = [Trouble("status", None, status=301, headers={"Location": "/login"})]
     with pytest.raises(LiteratureError, match=r"too many redirections.*/login.*\(301\)"):
         await ask(source, "search", "fruit")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        {"total": 1200, "offset": 0, "data": []},
-        {"total": 1200, "data": [{"paperId": None, "title": "Fruit"}, {"paperId": A, "title": None}]},
-        {"data": [{"paperId": A, "title": ""}]},
-        {"total": 0, "data": [], "error": "backend timeout"},
-        {"total": 0, "error": {"code": 504}},
-    ],
-)
-async def test_a_broken_list_of_matches_is_not_nothing_found(
-    scholar: Scholar, source: SemanticScholar, page: dict[str, Any]
-) -> None:
-    scholar.troubles[:] = [Trouble("body", None, body=json.dumps(page))]
-    with pytest.raises(LiteratureError, match="cannot be read"):
-        await ask(source, "search", "fruit")
-    assert len(scholar.requests) == 3
 
 
 def test_the_package_has_the_private_part_that_is_replaced() -> None:

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.errors import MeasureError
@@ -49,7 +49,6 @@ def plainly(point: np.ndarray, papers: Papers, around: int, own: int) -> float:
     return float(np.mean(thinness[np.argsort(far)[:around]] <= np.sort(far)[:own].mean()))
 
 
-@settings(max_examples=25)
 @given(seed=SEEDS, around=st.integers(1, 40), own=st.integers(1, 39))
 def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
     papers, points = random_papers(seed), random_points(seed + 5)
@@ -70,7 +69,6 @@ def test_too_few_papers_are_refused(around: int, own: int) -> None:
     assert relative_neighbour_density(at([0]), LINE, **fitting)
 
 
-@settings(max_examples=25)
 @given(seed=SEEDS, around=st.integers(1, 40), own=st.integers(1, 39))
 def test_as_in_its_paper_by_mean_cosine_distances(seed: int, around: int, own: int) -> None:
     papers, points = random_papers(seed), random_points(seed + 5)

@@ -123,6 +123,7 @@ def test_the_means_of_all_resamples_of_two_values_give_the_ends() -> None:
     assert ends([0, 1], level=0.4) == (0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_nine_in_ten_intervals_at_ninety_percent_hold_the_truth() -> None:
     rng = np.random.default_rng(5)
     intervals = [ends(draw.tolist(), 0.9, 499) for draw in rng.exponential(3.0, size=(300, 40))]

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.pairwise import (
-    Fit,
-    Likelihood,
-    comparisons,
-    elo,
-    groups,
-)
+from manyheads.measures.pairwise import Fit, Likelihood, comparisons, elo, groups
 from manyheads.measures.standings import Rules, standings
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import votes_by
@@ -83,6 +77,7 @@ def test_the_published_strengths_of_baseball_teams() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_library_gives_the_same_effects_of_style() -> None:
     sm = pytest.importorskip("statsmodels.api")
     votes = votes_by({"a": 0.0, "b": 0.5, "c": 1.5}, 800, 2, effect=0.03)

@@ -138,6 +138,7 @@ def test_one_unknown_count_leaves_an_impact_over_the_others(corpus: Path) -> Non
     assert {sum(one.known["neighbours"]) for one in found} == {9, 10}
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_a_model_says_how_much_of_a_text_it_does_not_read() -> None:
     """256 tokens are read, two of them the marks of start and end; `word` is one token."""

@@ -50,6 +50,15 @@ def test_any_criteria_and_scale(tmp_path: Path) -> None:
         read_ratings([path], columns, {"cleer": (0, 50)})
 
 
+@pytest.mark.parametrize("group", ["novelty", "Rater", "id"])
+def test_a_criterion_is_no_group_and_no_column_has_two_names(group: str, tmp_path: Path) -> None:
+    path = table(tmp_path, "R1,T1,,,7,5,5,")
+    with pytest.raises(RatingError, match=f"grouped by '{group.lower()}'"):
+        read_ratings([path], {"group": group})
+    with pytest.raises(RatingError, match="'title' is named twice, as quality and group"):
+        read_ratings([path], {"quality": "title", "group": "title"})
+
+
 @pytest.mark.parametrize("cell", ["٣", "high", "1e9", "-"])
 def test_a_cell_that_is_no_number_is_named_or_missing(cell: str, tmp_path: Path) -> None:
     path = table(tmp_path, f"R1,T1,,,{cell},5,5,")

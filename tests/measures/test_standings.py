@@ -7,13 +7,7 @@ import pytest
 
 from manyheads.arena.report import conclusions
 from manyheads.measures.pairwise import POINTS, START
-from manyheads.measures.standings import (
-    Rules,
-    Standings,
-    agreement_with_people,
-    standings,
-    steadiness,
-)
+from manyheads.measures.standings import Rules, Standings, agreement_with_people, standings, steadiness
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import QUESTION, votes_by
 
@@ -165,7 +159,7 @@ def test_intervals_cover_the_true_ratings(
     of_rater: float, of_case: float, raters: int, cases: int, number: int
 ) -> None:
     """Of 95 % intervals, at least 92 % of 200: for other raters and other cases, also where raters or cases differ much."""
-    rules, covered = Rules(signs=(), resamples=150, orders=1), list[bool]()
+    rules, covered = Rules(signs=(), resamples=100, orders=1), list[bool]()
     many = votes_by(TRUE, 60_000, 0, raters=3000, cases=3000, of_rater=of_rater, of_case=of_case)
     true = {
         each.maker: each.rated.rating

@@ -101,6 +101,9 @@ def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
         ("👉  B is better", "right"), ("👈  A is better", "left"), ("A wins!", "left"), ("response 2", "right"),
         ("🤝 Tie", "tie"), ("About the same", "tie"), ("Neither is better", "tie"), ("both are equally bad", "poor"),
         ("Model-X is better", "left"), ("model y", "right"), ("not A", None), ("A is worse", None), ("👉", None),
+        ("A>B", "left"), ("[[A>>B]]", "left"), ("B > A", "right"), ("a<b", "right"), ("A=B", "tie"), ("Model Y>Model X", "right"),
+        ("A>A", None), ("A>C", None), ("A>B>A", None), ("left_vote", "left"), ("rightvote", "right"), ("tie_vote", "tie"),
+        ("bothbad_vote", "poor"), ("vote", None),
     ],
 )  # fmt: skip
 def test_answers_in_words_and_symbols(cell: str, answer: str | None, tmp_path: Path) -> None:
@@ -111,8 +114,8 @@ def test_answers_in_words_and_symbols(cell: str, answer: str | None, tmp_path: P
 
 
 def test_makers_called_as_sides_are_makers_before_sides(tmp_path: Path) -> None:
-    path = table(tmp_path / "v.csv", "left,right,winner\nB,A,A is better\nB,A,left\n")
-    assert [vote.answers["overall"] for vote in read_votes(path).votes] == ["right", "left"]
+    path = table(tmp_path / "v.csv", "left,right,winner\nB,A,A is better\nB,A,left\nB,A,A>B\na=1,b=2,a=1\n")
+    assert [vote.answers["overall"] for vote in read_votes(path).votes] == ["right", "left", "right", "left"]
 
 
 @pytest.mark.parametrize(("repeats", "left"), [("keep", 2), ("first", 1), ("last", 0)])

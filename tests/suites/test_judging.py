@@ -88,21 +88,19 @@ def titles(llm: LLM, since: int = 0) -> Counter[str]:
 
 
 def test_runs_are_paid_once_and_ranked_by_every_cell(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path)
+    suite = write_ranking(tmp_path, cases=TARGETS[:1])
     with judging() as llm:
         done = evaluated(llm, suite)
     assert done.code == 0, done.err
     runs, rankings = (list((tmp_path / "out" / name).iterdir()) for name in ("cells", "rankings"))
     report = words_of(tmp_path / "out" / "report.html")
-    assert "Cells 8 Failed 0 Conditions 4 Cases 2" in report
+    assert "Cells 4 Failed 0 Conditions 4" in report
     assert "Repeats 1 2 runs each" in report
-    assert (len(runs), len(rankings)) == (2 * 2 * 2, 2 * 2 * 2), "variants x cases x ideas, and cells"
-    assert titles(llm)["Ranking"] == 8 * 2, "an answer for each order"
+    assert (len(runs), len(rankings)) == (2 * 2, 2 * 2), "variants x ideas, and cells"
+    assert titles(llm)["Ranking"] == 4 * 2, "an answer for each order"
     assert llm.calls == sum(turns_in(tmp_path).values())
     rows = rows_in(tmp_path)
-    assert [(row.condition["ranking.round"], row.case) for row in rows] == [
-        (0, "graphs"), (0, "robots"), (1, "graphs"), (1, "robots"),
-    ] * 2  # fmt: skip
+    assert [row.condition["ranking.round"] for row in rows] == [0, 1] * 2
     for row in rows:
         initial = row.condition["variant"] == "initial"
         assert row.each["rebuttal.iterations < 1"] == ((1, 1) if initial else (0, 0))
@@ -199,7 +197,7 @@ def test_a_condition_that_works_goes_on_among_others_that_fail(
 
 
 def test_a_misspelt_measure_ends_a_suite_before_all_is_paid(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, repeats=5, measures=["ranking.s", "ranking.positionbias"])
+    suite = write_ranking(tmp_path, repeats=3, measures=["ranking.s", "ranking.positionbias"])
     with judging() as llm:
         done = evaluated(llm, suite, jobs=1)
         assert titles(llm)["Ranking"] == 2, "the first ranking"
@@ -367,13 +365,12 @@ def stopped_in_a_ranking(llm: LLM, process: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_a_ranking_suite_that_was_killed_pays_nothing_twice(tmp_path: Path, jobs: int) -> None:
+def test_a_ranking_suite_that_was_killed_pays_nothing_twice(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path)
     with judging() as whole:
-        assert evaluated(whole, suite, "--out", "whole", jobs=jobs).code == 0
+        assert evaluated(whole, suite, "--out", "whole", jobs=3).code == 0
     with judging(delay=0.02) as llm:
-        command = ("eval", str(suite), "--jobs", str(jobs), "--out", "out", *served_by(llm))
+        command = ("eval", str(suite), "--jobs", "3", "--out", "out", *served_by(llm))
         with start(*command, cwd=tmp_path) as process:
             stopped_in_a_ranking(llm, process)
             process.send_signal(signal.SIGKILL)

@@ -58,6 +58,7 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in words_of(folder / "report.html")
 
 
+@pytest.mark.slow
 def test_short_texts_are_counted(tmp_path: Path) -> None:
     with LLM(reply=says_little) as llm:
         played = play_now(tmp_path / "run", llm, "topic=Robots")
@@ -66,7 +67,8 @@ def test_short_texts_are_counted(tmp_path: Path) -> None:
     assert (idea.repaired, idea.lengths, idea.length_met) == (3, 3, 0)
 
 
-@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [True, False])
 def test_invitations_are_counted_by_tool_and_by_field(tmp_path: Path, tools: bool) -> None:
     def stranger(request: Request) -> str:
         team, names = request.text.split("## Whom")[0], (f"Scientist{n}" for n in range(1, 40))
@@ -113,10 +115,3 @@ def test_any_run_is_counted_by_the_command(tmp_path: Path) -> None:
         "tokens",
         "faults",
     ]
-
-
-def test_a_figure_that_there_is_not_is_named(tmp_path: Path) -> None:
-    write_suite(tmp_path / "evals", "mine", **(SMALL | {"measures": ["replies"]}))
-    done = manyheads_command("eval", "mine", "--path", tmp_path, cwd=tmp_path)
-    assert done.code != 0
-    assert "replies" in done.err

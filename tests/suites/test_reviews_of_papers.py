@@ -102,7 +102,7 @@ def test_a_plain_reviewer_who_praises_finds_none_and_one_who_complains_alleges_a
 ) -> None:
     for name in ("silent", "loud"):
         (tmp_path / name).mkdir()
-    silent = reviewed(tmp_path / "silent", llm, lambda document: PRAISE)
+    silent = reviewed(tmp_path / "silent", llm, lambda document: PRAISE, "kiln")
     assert (silent["found"], silent["false_alarms"], silent["alarms"]) == (0, 0, 0)
     loud = reviewed(tmp_path / "loud", llm, lambda document: "\n\n".join(EVERYTHING))
     assert loud["found"]

@@ -28,7 +28,7 @@ def until(true: Callable[[], bool], *processes: "subprocess.Popen[str]") -> None
 
 
 def evaluation(base: Path, llm: LLM, *more: str) -> tuple[str, ...]:
-    suite = write_suite(base, "mine", measures=["usage.calls"], plot=None, repeats=4)
+    suite = write_suite(base, "mine", measures=["usage.calls"], plot=None, repeats=3)
     return ("eval", str(suite), "--jobs", "1", "--out", "out", *served_by(llm), *more)
 
 
@@ -40,16 +40,16 @@ def test_two_processes_do_each_cell_once_and_report_the_same(tmp_path: Path) -> 
             done = [finish(left), finish(right)]
     assert [each.code for each in done] == [0, 0], done
     turns = turns_in(tmp_path / "out")
-    assert len(turns) == 8
+    assert len(turns) == 6
     assert llm.calls == sum(turns.values())
     for each in done:
-        assert "8/8 finished: " in each.err
+        assert "6/6 finished: " in each.err
         assert ": by another process" in each.err
     theirs = [
         {line.split(": ")[1] for line in each.err.splitlines() if line.endswith("by another process")}
         for each in done
     ]
-    assert len(theirs[0]) + len(theirs[1]) == 8
+    assert len(theirs[0]) + len(theirs[1]) == 6
     assert not theirs[0] & theirs[1]
     assert done[0].out == done[1].out
     report = (tmp_path / "out" / "report.html").read_bytes()
@@ -68,9 +68,9 @@ def test_a_process_takes_up_what_one_that_was_killed_had(tmp_path: Path) -> None
             assert finish(left).code == -signal.SIGKILL
             done = finish(right)
     assert done.code == 0, done.err
-    assert len(read_lines(tmp_path / "out" / "results.jsonl", CellRow)) == 8
+    assert len(read_lines(tmp_path / "out" / "results.jsonl", CellRow)) == 6
     turns = turns_in(tmp_path / "out")
-    assert len(turns) == 8
+    assert len(turns) == 6
     assert 0 <= llm.calls - sum(turns.values()) <= 3, "what the killed one was being told"
 
 
@@ -84,5 +84,3 @@ def test_a_budget_is_one_for_two_processes(tmp_path: Path) -> None:
         assert llm.calls == 21 == sum(turns_in(tmp_path / "out").values())
         assert manyheads_command(*command, cwd=tmp_path).code == 3
         assert llm.calls == 21
-        assert manyheads_command(*command[:-1], "calls=1000", cwd=tmp_path).code == 0
-        assert llm.calls == sum(turns_in(tmp_path / "out").values())

@@ -10,19 +10,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import CellRow
 from manyheads.suites.page import answer, write_suite_page
-from manyheads.suites.report import (
-    Results,
-    SummaryEntry,
-    caption_of,
-    draw_suite,
-    summary_table,
-    with_error,
-)
+from manyheads.suites.report import Results, SummaryEntry, caption_of, draw_suite, summary_table, with_error
 from manyheads.suites.spec import Suite, SuiteSpec
-from support.records import read_lines
 from support.suites import SPEC, words_of
 
 SPECIFIED = SuiteSpec.model_validate(
@@ -226,11 +217,6 @@ def test_warnings_of_cells_are_told() -> None:
     assert "Warnings" not in page_of(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS))
 
 
-def test_rows_are_read_back(tmp_path: Path) -> None:
-    (tmp_path / "results.jsonl").write_text(as_lines(ROWS))
-    assert read_lines(tmp_path / "results.jsonl", CellRow) == ROWS
-
-
 def test_the_table_has_a_column_for_each_axis() -> None:
     table = list(csv.DictReader(summary_table(Results(SPECIFIED, ROWS)).splitlines()))
     assert [(line["team.size"], line["topology"], line["n"]) for line in table] == [
@@ -283,6 +269,7 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
 
 
+@pytest.mark.slow
 def test_title_and_caption_of_a_narrow_picture_stay_inside_it(tmp_path: Path) -> None:
     titled = SPECIFIED.model_copy(update={"title": "How far do small teams come with few turns? " * 2})
     rows = [each.model_copy(update={"by_language_model": False}) for each in ROWS]

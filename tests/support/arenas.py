@@ -6,7 +6,6 @@ from pathlib import Path
 
 from manyheads.arena.items import ArenaForm, Case, Item, NewText, Rater, read_form
 from manyheads.arena.store import Arena
-from manyheads.base.resources import Resources
 
 FORM = ArenaForm.model_validate(
     {"title": "Which is better?", "questions": [{"id": "overall", "text": "Overall"}]}
@@ -24,7 +23,7 @@ def arena(
     folder: Path, makers: Sequence[str], cases: Sequence[str] = ("owls", "bats"), form: str | ArenaForm = FORM
 ) -> Arena:
     """A new arena with a text of each maker on each case."""
-    known = read_form(form, Resources.of()) if isinstance(form, str) else form
+    known = read_form(form) if isinstance(form, str) else form
     made = Arena.create(folder, known)
     made.add(text(maker, case) for maker in makers for case in cases)
     return made

@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Seq
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from manyheads.base.http import Pace
-from manyheads.base.papers import ANY_TIME, Paper, Window
+from manyheads.base.papers import ANY_TIME, OWN_SOURCES, Paper, Window
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.corpus.ecosystem import KnowledgeBank
@@ -20,7 +20,7 @@ from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record
 
 A, B, C, D = ("abcd"[number] * 40 for number in range(4))
-AT_ONCE: dict[SourceName, Pace] = {name: Pace(0) for name in get_args(SourceName)}
+AT_ONCE: dict[SourceName, Pace] = {name: Pace(0) for name in OWN_SOURCES}
 
 
 def down() -> Trouble:

@@ -11,7 +11,6 @@ import pytest
 
 from manyheads.arena.items import ArenaForm, Case, NewText, read_form
 from manyheads.arena.store import Arena
-from manyheads.base.resources import Resources
 from manyheads.web.vote import BREAK, LONGEST
 from support.arenas import arena
 from support.web import app_of, browser, owner, send
@@ -220,7 +219,7 @@ async def test_texts_of_strangers_are_harmless(tmp_path: Path) -> None:
 )
 async def test_the_paper_is_framed_or_downloaded(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).write_bytes(b"%PDF-1.4 <script>alert(1)</script>")
-    with Arena.create(tmp_path / "a", read_form("review", Resources.of())) as made:
+    with Arena.create(tmp_path / "a", read_form("review")) as made:
         case = Case("c", "A paper")
         made.add(
             [

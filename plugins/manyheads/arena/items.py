@@ -89,13 +89,13 @@ def form_names(resources: Resources) -> list[str]:
     return sorted(Path(name).stem for name in files)
 
 
-def read_form(name: str, resources: Resources | None = None) -> ArenaForm:
+def read_form(name: str) -> ArenaForm:
     """A form by name, or a file of one's own.
 
     Raises:
         ArenaError: there is no such form, or it is invalid.
     """
-    resources, path = resources or Resources.of(), Path(name)
+    resources, path = Resources.of(), Path(name)
     if path.suffix.lower() not in (".yaml", ".yml") and not path.is_file():
         names = form_names(resources)
         if name not in names:

@@ -39,7 +39,7 @@ def write_files(files: Mapping[Path, str]) -> list[Path]:
 # Sheets: the items of an arena for people with a spreadsheet.
 
 
-def write_sheets(arena: Arena, raters: int, out: Path, seed: int = 0) -> list[Path]:
+def write_sheets(arena: Arena, raters: int, out: Path) -> list[Path]:
     """Write a sheet for each rater, such as `sheet-1.csv` for `sheet.csv`, and a guideline, `sheet.guide.md`.
 
     The ids of texts say nothing about their makers; each rater gets them in another order.
@@ -52,7 +52,7 @@ def write_sheets(arena: Arena, raters: int, out: Path, seed: int = 0) -> list[Pa
         why = "pairs need the browser" if arena.kind == "pairs" else "it has no texts"
         hint = f"see what it holds: manyheads arena status {arena.folder}"
         raise ArenaError(f"{arena.folder}: no sheets: {why}", hint=hint)
-    rng, files = random.Random(seed), dict[Path, str]()
+    rng, files = random.Random(0), dict[Path, str]()
     for rater in range(1, raters + 1):
         order = [
             (name, text)

@@ -5,13 +5,23 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol, get_args
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from manyheads.base.entry_points import brought
 from manyheads.base.errors import CorpusError
 
-SourceName = Literal["local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"]
+SourceName: TypeAlias = str
+"""One of `OWN_SOURCES`, or of another package (entry points `SOURCES`)."""
+OWN_SOURCES: tuple[SourceName, ...] = ("local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed")
+SOURCES = "manyheads.sources"
+"""The group of entry points by which other packages bring sources of papers; each names its class."""
+
+
+def source_names() -> tuple[SourceName, ...]:
+    """All sources, those of other packages last."""
+    return tuple(dict.fromkeys((*OWN_SOURCES, *brought(SOURCES))))
 
 
 def _count(value: object) -> int | None:
@@ -130,9 +140,8 @@ def identify(text: str) -> Identifier:
     if arxiv := _ARXIV.fullmatch(text):
         return Identifier("arxiv", arxiv[1])
     prefix, _, rest = text.partition(":")
-    for source in get_args(SourceName):
-        if prefix == source and rest.strip() == rest != "":
-            return Identifier("own", rest, source)
+    if rest.strip() == rest != "" and (prefix in OWN_SOURCES or prefix in source_names()):
+        return Identifier("own", rest, prefix)
     if doi := _DOI.fullmatch(text):
         if doi[1].casefold().startswith(ARXIV_DOI):
             return Identifier("arxiv", re.sub(r"v\d+$", "", doi[1][len(ARXIV_DOI) :]))

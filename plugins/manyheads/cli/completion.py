@@ -6,12 +6,12 @@ Each function gets the typed part of a word and returns its completions. Without
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import typer
 
+from manyheads.base.entry_points import brought
 from manyheads.base.errors import UserError
 
 Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
@@ -52,15 +52,19 @@ formats = _completes(lambda ctx: [*_shipped(ctx, "configs", "formats/"), "auto"]
 forms = _completes(lambda ctx: [*_shipped(ctx, "prompts", "review_leader/forms/"), "conference", "rating"])
 limits = one_of("calls=", "tokens=", "money=", "minutes=")
 roles = _completes(lambda ctx: _shipped(ctx, "roles"))
+measures = _completes(lambda ctx: brought("manyheads.measures"))
 runs = _completes(lambda ctx: _holding("*/config.yaml", "runs/*/config.yaml"))
 
 
 @_completes
 def configs(ctx: Any) -> Iterable[str]:
     """Configs, systems of packs, and the user's own files."""
-    brought = (entry.name for entry in entry_points(group="manyheads.systems"))
     own = (path.name for path in Path().glob("*.y*ml"))
-    return (*(name for name in _shipped(ctx, "configs") if "/" not in name), *brought, *own)
+    return (
+        *(name for name in _shipped(ctx, "configs") if "/" not in name),
+        *brought("manyheads.systems"),
+        *own,
+    )
 
 
 @_completes
@@ -68,6 +72,13 @@ def hosts(ctx: Any) -> Iterable[str]:
     from manyheads.config.environment import hosts
 
     return hosts()
+
+
+@_completes
+def sources(ctx: Any) -> Iterable[str]:
+    from manyheads.base.papers import source_names
+
+    return source_names()
 
 
 @_completes

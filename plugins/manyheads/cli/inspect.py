@@ -150,15 +150,10 @@ class SearchOptions(Options):
     config: Services = "virsci"
     source: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=completion.one_of(
-                "local", "semantic_scholar", "openalex", "arxiv", "crossref", "pubmed"
-            ),
-        ),
+        typer.Option(metavar="NAME", autocompletion=completion.sources),
     ] = None
-    """Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those before it
-    find too little. [default: the config's]"""
+    """Source to search: local (the corpus), semantic_scholar, openalex, arxiv, crossref, pubmed, or one of another package.
+    Repeatable: each is asked if those before it find too little. [default: the config's]"""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
     """A corpus by name, or a corpus folder. [default: the config's]"""
     how: Annotated[

@@ -14,6 +14,7 @@ from manyheads.cli.options import Options, without_index
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
 if TYPE_CHECKING:
+    from manyheads.core.texts import Subject
     from manyheads.measures.scores import Score
 
 
@@ -46,6 +47,8 @@ class Measuring(Options):
     """Q of RND: papers around each of these."""
     rnd_density: Literal["paper", "abstract"] = "paper"
     """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
+    measure: Annotated[tuple[str, ...], typer.Option(metavar="NAME", autocompletion=completion.measures)] = ()
+    """Measure this, too: a measure of another package, by name."""
     embedding: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model."""
     sets: Annotated[tuple[str, ...], typer.Option("--set", "-s", metavar="KEY=VALUE")] = ()
@@ -81,8 +84,14 @@ def measure(how: Measuring) -> None:
     """
     if how.replies:
         return _replies(how.texts, how.lines, how.out)
+    from manyheads.core.texts import read_subjects
+    from manyheads.measures.packages import values_of
+
     how.refuse_unused()
-    results = _by_services(how.texts, how) if how.against == "services" else _by_corpus(how.texts, how)
+    subjects = [subject for path in how.texts for subject in read_subjects(path)]
+    extra = values_of(how.measure, subjects)
+    by = _by_services if how.against == "services" else _by_corpus
+    results = [score.with_extra(values) for score, values in zip(by(subjects, how), extra, strict=True)]
     _report(results, how)
     _keep(results, how.lines)
 
@@ -106,34 +115,30 @@ def _keep(results: "Sequence[Score]", json: bool) -> None:
                 say(f"Report    {folder / 'report.html'}")
 
 
-def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
+def _by_corpus(subjects: "Sequence[Subject]", how: Measuring) -> "list[Score]":
     from manyheads.cli.progress import building
-    from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_corpus, normalisation
     from manyheads.measures.scores import scores
 
-    subjects = [subject for path in texts for subject in read_subjects(path)]
     with building() as progress:
-        bank = measuring_corpus(texts, how.corpus, how.embedding, progress)
+        bank = measuring_corpus(how.texts, how.corpus, how.embedding, progress)
     return scores(
-        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours,
+        bank, subjects, normalise=how.normalise or normalisation(how.texts), neighbours=how.neighbours,
         rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
         exclude=how.exclude, exclude_same_title=how.exclude_same_title,
     )  # fmt: skip
 
 
-def _by_services(texts: Sequence[Path], how: Measuring) -> "list[Score]":
+def _by_services(subjects: "Sequence[Subject]", how: Measuring) -> "list[Score]":
     from manyheads.cli.progress import building, library
-    from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores
 
     wanted = how.retrieve or max(RETRIEVED, how.neighbours)
     if wanted < how.neighbours:
         raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {how.neighbours}")
-    subjects = [subject for path in texts for subject in read_subjects(path)]
     with building():
-        config, model = measuring_services(texts, how.embedding, how.sets)
+        config, model = measuring_services(how.texts, how.embedding, how.sets)
 
     async def ask() -> "list[Score]":
         async with library(config).open() as sources:

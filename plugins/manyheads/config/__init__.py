@@ -18,11 +18,19 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
-from manyheads.base.papers import SourceName
+from manyheads.base.papers import OWN_SOURCES, SOURCES, SourceName, source_names
 from manyheads.base.resources import data_file
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
 from manyheads.core.usage import Price
@@ -336,6 +344,22 @@ class RetrievalConfig(Strict):
         return value
 
 
+def _known_source(name: str) -> str:
+    if name not in OWN_SOURCES and name not in (names := source_names()):
+        raise ValueError(
+            f"{name!r} is no literature source, not of an installed package either (entry points {SOURCES}); "
+            f"sources: {', '.join(names)}"
+        )
+    return name
+
+
+_Source = Annotated[
+    SourceName,
+    AfterValidator(_known_source),
+    WithJsonSchema({"anyOf": [{"enum": list(OWN_SOURCES)}, {"type": "string"}]}),
+]
+
+
 class LiteratureConfig(Strict):
     """Literature search outside the research ecosystem.
 
@@ -350,13 +374,13 @@ class LiteratureConfig(Strict):
     retrieval: RetrievalConfig = RetrievalConfig()
     """Settings of the literature database, for systems whose papers come from it, for `references: inspirations`, and for
     the tool retrieve_inspirations."""
-    cascade: Annotated[tuple[SourceName, ...], AfterValidator(_each_once)] = (
+    cascade: Annotated[tuple[_Source, ...], AfterValidator(_each_once)] = (
         "local",
         "semantic_scholar",
         "openalex",
     )
-    """Sources in order of priority; the next is asked if the earlier ones found too little. `arxiv`, `crossref` and `pubmed` are
-    asked only if they are named here."""
+    """Sources in order of priority: `local` (the corpus), `semantic_scholar`, `openalex`, `arxiv`, `crossref`, `pubmed`, or one of
+    another package (entry points `manyheads.sources`). The next is asked if the earlier ones found too little."""
     before: str = "bound"
     """Only papers before this: `bound` is the corpus's own year (no bound without a corpus), else a date, a year, or
     `any`."""
@@ -366,7 +390,7 @@ class LiteratureConfig(Strict):
     """Maximum seconds of one source per look-up, with waits and retries; then it is skipped with a warning."""
     retries: int = Field(default=4, ge=0)
     """Maximum number of retries of a failed request."""
-    endpoints: dict[SourceName, Address] = Field(default_factory=dict)
+    endpoints: dict[_Source, Address] = Field(default_factory=dict)
     """Other addresses of the services, such as mirrors. `${MANYHEADS_…}` is replaced by an environment variable."""
     semantic_scholar_key_env: VariableName = Field(default="SEMANTIC_SCHOLAR_API_KEY", min_length=1)
     """Environment variable with the key of Semantic Scholar; without a key, the slower shared pool is used."""

@@ -17,7 +17,7 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
 from manyheads.corpus.records import FIRST_YEAR, LAST_YEAR, RawAuthor, RawPaper, Reader, Rejects
 from manyheads.documents.document import Reference
-from manyheads.literature.library import SAME_TITLE, SERVICES, connect
+from manyheads.literature.library import SAME_TITLE, connect, source_class
 from manyheads.literature.lookup import CascadeSource, LookUp, LookupCache
 from manyheads.literature.matching import is_work, names_of, resembles, words_of
 from manyheads.literature.source import Part, Request, Source
@@ -109,7 +109,6 @@ class Completion(Reader):
         literature: its cascade names the services, else they are `DEFAULT`.
         ledger: the file to write, see `COMPLETED`.
         wanted: tells which papers will be used; others are not completed.
-        cache: stores the services' answers.
     """
 
     step = "completing papers"
@@ -121,19 +120,20 @@ class Completion(Reader):
         ledger: Path,
         *,
         wanted: Callable[[RawPaper], bool] = lambda paper: True,
-        cache: LookupCache | None = None,
     ) -> None:
         self.name, self._reader, self._ledger = reader.name, reader, ledger
-        self._wanted, self._cache = wanted, cache or LookupCache()
+        self._wanted, self._cache = wanted, LookupCache()
         cascade = literature.cascade if "cascade" in literature.model_fields_set else DEFAULT
         names: list[SourceName] = [name for name in cascade if name != "local"]
         self._services = [
             CascadeSource(connect(name, literature), self._cache, literature.endpoints.get(name, ""))
             for name in names
         ]
-        self._planned = [SERVICES[name] for name in names or DEFAULT]
+        self._planned = {name: source_class(name) for name in names or DEFAULT}
         self._fields = {
-            field for field, part in FIELDS.items() if any(part in one.gives for one in self._planned)
+            field
+            for field, part in FIELDS.items()
+            if any(part in one.gives for one in self._planned.values())
         }
         self.failures: dict[str, str] = {}
         """Why a service could not be asked, by its name."""
@@ -146,11 +146,7 @@ class Completion(Reader):
         """The papers of the other reader, in order. Raises `LiteratureError` if no service can be asked, with what would be."""
         rejects.undated, papers = True, self._reader.papers(rejects)
         self._ledger.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            self._cache,
-            asyncio.Runner() as runner,
-            self._ledger.open("w", encoding="utf-8") as ledger,
-        ):
+        with self._cache, asyncio.Runner() as runner, self._ledger.open("w", encoding="utf-8") as ledger:
             while some := [
                 self._incomplete(number, paper, rejects) for number, paper in islice(papers, BATCH)
             ]:
@@ -175,7 +171,8 @@ class Completion(Reader):
         lacks = [(name, sum(name in _names(one.gaps) for one in incomplete)) for name in _names(FIELDS)]
         named = sum(one.name is not None for one in incomplete)
         requests = (
-            f"{one.name} {math.ceil(named / one.batch) + len(incomplete) - named:,}" for one in self._planned
+            f"{name} {math.ceil(named / one.batch) + len(incomplete) - named:,}"
+            for name, one in self._planned.items()
         )
         counted = ", ".join(f"{name} {count:,}" for name, count in lacks if count)
         return (
@@ -201,7 +198,7 @@ class Completion(Reader):
                 if request := one.request(service.source):
                     asked[request].append(one)
             answers = {request: await service.cached(request) for request in asked}
-            if "papers" not in service.source.lacking:
+            if not service.source.lacks("papers"):
                 answers |= await self._together(
                     service,
                     {one: asked[one] for one in asked if one.operation == "paper" and not answers[one]},

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
 
+from manyheads.base import entry_points
 from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
-from manyheads.base.papers import (
-    ANY_TIME,
-    Identifier,
-    Paper,
-    Window,
-    identifiers_of,
-    identify,
-)
+from manyheads.base.papers import ANY_TIME, SOURCES, Identifier, Paper, Window, identifiers_of, identify
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
 from manyheads.literature.arxiv import Arxiv
@@ -51,11 +45,25 @@ SERVICES: dict[SourceName, type[HttpService]] = {
 }  # fmt: skip
 
 
+def source_class(name: SourceName) -> type[Source]:
+    """The class of a source by name: a service of ours, or one that another package brings; else `ConfigError`."""
+    if name in SERVICES:
+        return SERVICES[name]
+    found = entry_points.load(SOURCES, name, "literature source")
+    if not (isinstance(found, type) and issubclass(found, Source)):
+        raise entry_points.misfit(SOURCES, name, "a class of literature.source.Source")
+    return found
+
+
 def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
-    """A service as a source, optionally with other `paces`; no contact before the first request."""
-    service, address = SERVICES[name], config.endpoints.get(name)
+    """A source by name, optionally with other `paces`; no contact before the first request. Raises `ConfigError`."""
+    service, address = source_class(name), config.endpoints.get(name)
+    if not issubclass(service, HttpService):
+        source = service()
+        source.name = name
+        return source
     key_env = config.semantic_scholar_key_env if name == "semantic_scholar" else service.key_env
 
     def own(variable: str | None) -> str | None:
@@ -173,12 +181,7 @@ class Library:
         return paper.retracted
 
     async def references(
-        self,
-        paper_id: str,
-        limit: int = 100,
-        *,
-        parts: Collection[Part] = ALL,
-        window: Window | None = None,
+        self, paper_id: str, limit: int = 100, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
         """A paper's references. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._references, "references", paper_id, limit, parts, window)
@@ -285,7 +288,7 @@ class Library:
     async def _papers(self, look_up: LookUp) -> Findings:
         merged, left = Merged(), look_up.request.query.split()
         for member in self._fastest:
-            if left and "papers" not in member.source.lacking:
+            if left and not member.source.lacks("papers"):
                 until = member.source.deadline()
                 papers = await look_up.ask(member, "papers", " ".join(left), until, limit=len(left)) or ()
                 merged.add(papers)
@@ -326,7 +329,7 @@ class Library:
         for member in self._able(name):
             until = member.source.deadline()
             own = name.at(member.name) if name.kind == "own" else None
-            lacking = "references" in member.source.lacking
+            lacking = bool(member.source.lacks("references"))
             there = own or (query if lacking else None)
             if there is None and (paper := await _by_name(look_up, member, names, until)):
                 there, names = paper.id.partition(":")[2], (*names, *identifiers_of(paper))

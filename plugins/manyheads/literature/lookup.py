@@ -387,7 +387,7 @@ class LookUp:
             self._searches.append(entry)
             self._note(entry)
 
-        if why := member.source.lacking.get(operation):
+        if why := member.source.lacks(operation):
             return enter("skipped", why)
         try:
             papers, cached = await member.answer(request)

@@ -168,9 +168,7 @@ class InspiredLiterature(Scientists):
         ]
 
 
-def inspirer(
-    literature: Literature | None, options: RetrievalConfig, tell: Callable[[str], None] = lambda line: None
-) -> Inspirer | None:
+def inspirer(literature: Literature | None, options: RetrievalConfig) -> Inspirer | None:
     """The queries to the database of a run's corpus; None without a corpus."""
     corpus = literature.ecosystem if isinstance(literature, Scientists) else literature
-    return Inspirer(corpus, options, tell) if isinstance(corpus, Ecosystem) else None
+    return Inspirer(corpus, options) if isinstance(corpus, Ecosystem) else None

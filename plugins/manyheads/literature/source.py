@@ -94,7 +94,10 @@ class Source:
     """A source of papers: one method per supported operation, with a `Request`.
 
     Lists are sorted best first and contain nothing outside the window. `paper` gives one or none, of any date; `papers` those of
-    several that the source has, in one request for many.
+    several that the source has, in one request for many. What it has no method for, it is not asked.
+
+    Another package names its class by an entry point of the group `manyheads.sources`. The name of the entry point is the
+    source's in `literature.cascade`; it is made without arguments, or as an `HttpService`.
     """
 
     name: SourceName
@@ -110,10 +113,15 @@ class Source:
         """The deadline of a look-up that begins now, in seconds of `time.monotonic`."""
         return math.inf
 
+    def lacks(self, operation: Operation) -> str:
+        """Why the source does not support an operation; empty if it does."""
+        here = hasattr(self, operation)
+        return self.lacking.get(operation) or ("" if here else f"{self.name} does not support {operation}")
+
     async def look_up(self, request: Request) -> list[Paper]:
         """The papers; an empty list means that the source answered and has none. Raises `LiteratureError` if it cannot be reached,
         refuses, gives an invalid answer, or does not support the look-up."""
-        if why := self.lacking.get(request.operation):
+        if why := self.lacks(request.operation):
             raise LackingError(why, source=self.name)
         if request.operation != "paper" and (request.limit < 1 or request.window.is_empty):
             return []

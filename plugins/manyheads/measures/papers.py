@@ -45,12 +45,7 @@ class Neighbours:
 
 
 def nearest(
-    points: Floats,
-    among: Floats,
-    k: int,
-    groups: Sequence[slice] = (),
-    *,
-    without: Rows | None = None,
+    points: Floats, among: Floats, k: int, groups: Sequence[slice] = (), *, without: Rows | None = None
 ) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 

@@ -133,6 +133,10 @@ def read_ratings(
         rows of one text have different decisions or groups. Lists all problems by file, row and column.
     """
     columns, scales = columns or {}, scales or {}
+    if (group := columns.get(GROUP, "").lower()) in ("rater", "id", *CRITERIA, SCORE):
+        what = "is a criterion" if group in (*CRITERIA, SCORE) else f"names the {group}"
+        hint = "name a column of conditions: --group COLUMN"
+        raise RatingError(f"texts cannot be grouped by {group!r}, which {what}", hint=hint)
     named = tuple(name for name in columns if name not in BESIDES)
     needed = [IDS, *([] if named else [(*CRITERIA, SCORE)])]
     rows = [row for path in paths for row in read_table(path, needed, HINT, columns)]
@@ -282,6 +286,8 @@ def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | Non
                         f"it has {', '.join(row)}",
                     )
                     raise RatingError(f"{place}: no text is named", tried=there, hint=hint)
+                extra = row.get("extra")  # measures of other packages, in what `manyheads measure` wrote
+                row = {**row, **cast(dict[str, Any], extra)} if isinstance(extra, dict) else row
                 scores.append(TextScore(place, identity, _number(place, row, by)))
             continue
         identity, values = _scored(path)

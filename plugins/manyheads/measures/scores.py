@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,8 +41,7 @@ def as_lines(records: Iterable[BaseModel]) -> str:
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
-Measure = Literal["hd", "cd", "ci", "on", "rnd"]
-MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
+MEASURES = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
 """A paper nearer than this is the text itself: embeddings vary slightly with the batch."""
 
@@ -85,6 +84,8 @@ class Score(BaseModel):
     ci: float | None
     on: float | None = None
     rnd: float | None = None
+    extra: dict[str, float] = Field(default={}, exclude_if=lambda value: not value)
+    """Measures of other packages, by name."""
     missing: dict[str, str]
     """Missing measures with the reason."""
     known: dict[str, tuple[int, int]] = {}
@@ -111,9 +112,15 @@ class Score(BaseModel):
     itself: tuple[str, ...] = ()
     """Ids of neighbours with the same title or vector: the text was compared with itself."""
 
-    def value(self, measure: Measure) -> float | None:
+    def value(self, measure: str) -> float | None:
         """A measure by name."""
-        return getattr(self, measure)
+        return getattr(self, measure) if measure in MEASURES else self.extra.get(measure)
+
+    def with_extra(self, values: Mapping[str, float | None]) -> "Score":
+        """With measures of other packages; None where a text has none."""
+        known = {name: value for name, value in values.items() if value is not None}
+        unknown = {name: "the measure has no value" for name in values if name not in known}
+        return self.model_copy(update={"extra": known, "missing": {**self.missing, **unknown}})
 
     @property
     def gap(self) -> str:
@@ -189,13 +196,14 @@ def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Sc
     return Score(**about, itself=tuple(itself), unread=rest, **vars(found), **how)
 
 
-def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
+def mean_score(found: Sequence[Score], measure: str) -> Mean | str:
     """The mean of a measure over the n texts that have it, with its interval; or why there is none.
 
     The texts without it may be the unusual ones: if they are more than `UNKNOWN` of all, there is no mean.
     """
     values = [value for one in found if (value := one.value(measure)) is not None]
-    mean = mean_of(values, within=(0, 1 if measure == "rnd" else math.inf))
+    within = (0, 1 if measure == "rnd" else math.inf) if measure in MEASURES else None
+    mean = mean_of(values, within=within)
     if mean is None or not enough(len(values), len(found)):
         return f"{len(found) - len(values)} of {len(found)} texts have none"
     return mean
@@ -351,11 +359,13 @@ def title(scores: Sequence[Score]) -> str:
     return f"{against}, {first.neighbours} neighbours, {normalised}{density}"
 
 
-def measures_of(scores: Sequence[Score]) -> list[Measure]:
+def measures_of(scores: Sequence[Score]) -> list[str]:
     """The measures in these scores."""
-    if scores[0].against == "services":
-        return ["cd", "ci"]
-    return [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
+    own = [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
+    extra = dict.fromkeys(
+        name for score in scores for name in (*score.extra, *score.missing) if name not in MEASURES
+    )
+    return [*(["cd", "ci"] if scores[0].against == "services" else own), *extra]
 
 
 LISTED = 3

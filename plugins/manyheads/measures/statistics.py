@@ -126,13 +126,13 @@ def mean_difference(
     return mean_of(differences, level=level, seed=seed, within=width)
 
 
-def rating_mean(ratings: Sequence[float], scale: Ends = (1, 10)) -> RatingMean:
-    """The mean of at least one rating, with its interval; raises `RatingError` without ratings."""
+def rating_mean(ratings: Sequence[float]) -> RatingMean:
+    """The mean of at least one rating from 1 to 10, with its interval; raises `RatingError` without ratings."""
     if not ratings:
         raise RatingError("there are no ratings")
     mean, n = fmean(ratings), len(ratings)
     spread = stdev(ratings) if n > 1 else None
-    low, high = student_interval(mean, spread / n**0.5, n, LEVEL, scale) if spread else (None, None)
+    low, high = student_interval(mean, spread / n**0.5, n, LEVEL, (1, 10)) if spread else (None, None)
     return RatingMean(mean, spread, low, high, n)
 
 

@@ -57,12 +57,13 @@ class TableRow:
             yield f"{self.place}: column {column}: {self[column]!r} is not a number{ends}"
 
 
-def refuse(problems: Sequence[str], hint: str = "fix these rows, or remove them") -> None:
+def refuse(problems: Sequence[str]) -> None:
     """Raises `RatingError` with all problems of a table, or the first of them."""
     if problems:
         listed = "\n  ".join(problems[:LISTED])
         more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
-        raise RatingError(f"{count(len(problems), 'problem')}:\n  {listed}{more}", hint=hint)
+        told = f"{count(len(problems), 'problem')}:\n  {listed}{more}"
+        raise RatingError(told, hint="fix these rows, or remove them")
 
 
 def columns_named(text: str, names: Sequence[str]) -> dict[str, str]:
@@ -120,6 +121,11 @@ def read_table(
             each for part in column.split("+") for each in header
             if fnmatchcase(each.lower(), part.strip().lower())
         ]  # fmt: skip
+        if taken := next((each for each in several if each in renamed), None):
+            both = f"{renamed[taken]} and {name}"
+            raise RatingError(
+                f"{path}: column {taken!r} is named twice, as {both}", hint="name another column"
+            )
         renamed |= dict.fromkeys(several, name)
         wide |= {name: several} if several[1:] else {}
     names = [renamed.get(name, name.lower()) for name in header]

@@ -5,15 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import TypeAlias
 
 from manyheads.base.errors import MeasureError
 from manyheads.base.papers import Scientist
 from manyheads.core.results import JointPapers
 from manyheads.corpus.scientists import Exploration, raised_row
 from manyheads.measures.statistics import enough
-
-Topics: TypeAlias = Callable[[Scientist], Collection[str]]
 
 
 @cache
@@ -41,19 +38,16 @@ def freshness(team: Sequence[Scientist]) -> float:
     return 1 - sum(met) / len(team)
 
 
-def diversity(team: Sequence[Scientist], topics: Topics = interests) -> float:
-    """The share of members with known topics, 0…1, none of whose topics is a topic of any other member.
-
-    Args:
-        topics: of a member; a sweep with other labels (clusters, fields) passes its own.
+def diversity(team: Sequence[Scientist]) -> float:
+    """The share of members with known interests, 0…1, none of whose interests is one of any other member.
 
     Raises:
-        MeasureError: fewer than two members, or the topics of more than `UNKNOWN` of them are unknown.
+        MeasureError: fewer than two members, or the interests of more than `UNKNOWN` of them are unknown.
     """
     _check(team)
-    held = [own for one in team if (own := frozenset(topics(one)))]
+    held = [own for one in team if (own := frozenset(interests(one)))]
     if not enough(len(held), len(team)):
-        blank = [one.name for one in team if not topics(one)]
+        blank = [one.name for one in team if not interests(one)]
         raise MeasureError(f"{', '.join(blank)}: their topics are unknown")
     holders = Counter(chain.from_iterable(held))
     return sum(all(holders[topic] == 1 for topic in own) for own in held) / len(held)

@@ -70,7 +70,9 @@ WORDS: Mapping[str, Answer] = {
     **dict.fromkeys(("poor", "both poor", "both bad", "bothbad", "tie bothbad", "tie both bad", "neither"), "poor"),
 }  # fmt: skip
 """How tables name the winner, besides by its maker; in any case, without symbols and `FILLERS`."""
-FILLERS = ("is", "are", "the", "about", "equally", "slightly", "much", "clearly", "better", "wins")
+FILLERS = ("is", "are", "the", "about", "equally", "slightly", "much", "clearly", "better", "wins", "vote")
+COMPARISON = re.compile(r"[\[\s]*([^<>=≻≺≈~]+?)\s*(?:(>+|≻)|(<+|≺)|=+|≈|~)\s*([^<>=≻≺≈~]+?)[\]\s]*")
+"""Two sides or makers with a sign between them: `A>B`, `[[B>>A]]`, `gpt-4 = claude`."""
 EXAMPLES = 3
 UNKNOWN_ANSWER = "is neither a maker of the row, a side, nor a tie"
 
@@ -106,7 +108,10 @@ class VoteTable:
             more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
             yield f"{count(len(rows), what)} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
         if any(UNKNOWN_ANSWER in reason for _, reason in self.left_out):
-            yield f"known answers are the makers and {', '.join(WORDS)}; symbols and {', '.join(FILLERS)} may stand beside them"
+            yield (
+                f"known answers are the makers and {', '.join(WORDS)}; symbols and {', '.join(FILLERS)} may stand beside them; "
+                "and comparisons: A>B, A<B, A=B"
+            )
 
 
 def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Repeats = "keep") -> VoteTable:
@@ -140,7 +145,7 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
     votes = list[PairVote]()
     for row in rows:
         cells: dict[str, Answer | None] = {
-            column: _answer(row, column) for column in questions if not row.missing(column)
+            column: _answer(row, row[column]) for column in questions if not row.missing(column)
         }
         answers: dict[str, Answer] = {questions[name]: answer for name, answer in cells.items() if answer}
         unknown = [f"{column} {shortened(row[column], 60)!r} {UNKNOWN_ANSWER}"
@@ -174,7 +179,7 @@ def _once(votes: Sequence[PairVote], repeats: Repeats) -> list[PairVote]:
 
 def _has_answers(rows: Sequence[TableRow], column: str) -> bool:
     """Whether most cells of a column name a winner."""
-    answers = [_answer(row, column) is not None for row in rows if not row.missing(column)]
+    answers = [_answer(row, row[column]) is not None for row in rows if not row.missing(column)]
     return 2 * sum(answers) > len(answers)
 
 
@@ -184,11 +189,16 @@ def _fault(row: TableRow) -> str:
     return "a maker against itself" * (row["left"] == row["right"])
 
 
-def _answer(row: TableRow, column: str) -> Answer | None:
-    cell = row[column]
+def _answer(row: TableRow, cell: str) -> Answer | None:
     by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
+    if cell not in by_maker and (signs := COMPARISON.fullmatch(cell)):
+        first, second = _answer(row, signs[1]), _answer(row, signs[4])
+        if {first, second} != {"left", "right"}:
+            return None
+        return first if signs[2] else second if signs[3] else "tie"
     by_words: dict[str, Answer] = {_words(row["right"]): "right", _words(row["left"]): "left"}
-    short = " ".join(word for word in _words(cell).split() if word not in FILLERS)
+    words = (word.removesuffix("vote") for word in _words(cell).split())  # `leftvote`, `bothbad_vote`
+    short = " ".join(word for word in words if word and word not in FILLERS)
     named = by_words.get(short) if len(by_words) == 2 else None
     return by_maker.get(cell) or WORDS.get(_words(cell)) or named or WORDS.get(short)
 

@@ -8,16 +8,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias, cast
 
-from manyheads.base.errors import ConfigError, SubjectError, did_you_mean
+from manyheads.base.errors import ConfigError, MeasureError, SubjectError, did_you_mean
 from manyheads.core.results import result_data
 from manyheads.core.texts import Subject, read_subject
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
+from manyheads.measures.packages import measure_named
 from manyheads.measures.scores import scores
 from manyheads.measures.statistics import enough
 from manyheads.suites.cells import RUN, Cell, CellRow
 from manyheads.suites.replies import ReplyCount, reply_counts
-from manyheads.suites.spec import REPLIES, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
+from manyheads.suites.spec import REPLIES, TEXT, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
 
 LENGTH = "length"
 SHOWN = 60
@@ -51,8 +52,8 @@ Value: TypeAlias = float | bool | Absent | Partial | None
 """A number or truth value; None for null on the path: unknown, such as a cost without prices."""
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
-Novelty: TypeAlias = dict[Path, dict[str, Value]]
-"""By the run's folder and the measure."""
+OfTexts: TypeAlias = dict[Path, dict[str, Value]]
+"""Measures of abstracts, by the run's folder and the measure."""
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
@@ -76,8 +77,8 @@ def rows_of(
 ) -> list[CellRow]:
     """One row per cell, in their order."""
     runs = {job.folder: job for cell in cells for job in cell.runs if job.key not in failures}
-    novelty = _novelty(spec, runs.values(), corpora)
-    return [_row(spec, cell, failures, novelty) for cell in cells]
+    of_texts = _of_texts(spec, runs.values(), corpora)
+    return [_row(spec, cell, failures, of_texts) for cell in cells]
 
 
 def replies_of(cells: Sequence[Cell]) -> list[tuple[Condition, dict[str, ReplyCount]]]:
@@ -89,7 +90,7 @@ def replies_of(cells: Sequence[Cell]) -> list[tuple[Condition, dict[str, ReplyCo
     return [(condition, reply_counts(folders[label])) for label, condition in conditions.items()]
 
 
-def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: Novelty) -> CellRow:
+def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], of_texts: OfTexts) -> CellRow:
     known: dict[str, Any] = {
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
@@ -105,7 +106,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
             return CellRow(**known, error=f"{error.message}; to run it again, remove {job.folder}")
     values, each, shares, unknown, missing, partial = {}, {}, [], [], {}, {}
     for measure in spec.measure_paths:
-        found = list(_cell_values(measure, cell, results, novelty))
+        found = list(_cell_values(measure, cell, results, of_texts))
         over = [one.over for one in found if isinstance(one, Partial)]
         plain = [one.value if isinstance(one, Partial) else one for one in found]
         numbers = tuple(one for one in plain if isinstance(one, float | bool))
@@ -130,7 +131,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
 
 
 def _cell_values(
-    measure: MeasurePath, cell: Cell, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
+    measure: MeasurePath, cell: Cell, results: Mapping[Path, Mapping[str, Any]], of_texts: OfTexts
 ) -> Iterator[Value]:
     """The values of a measure in a cell: one per run, or one for all runs together."""
     if measure.of == REPLIES:
@@ -138,8 +139,8 @@ def _cell_values(
         return
     jobs = cell.judgings.get(measure.of, cell.runs)
     for job in jobs:
-        own = measure.of == "novelty"
-        value = novelty[job.folder][measure.path[0]] if own else at(results[job.folder], measure.path)
+        own = measure.of in ("novelty", TEXT)
+        value = of_texts[job.folder][measure.path[0]] if own else at(results[job.folder], measure.path)
         if isinstance(value, Absent):
             yield Absent(f"{job.label}: {value.why}") if len(jobs) > 1 else value
         elif isinstance(value, Partial):
@@ -156,24 +157,34 @@ def _reply_figure(measure: MeasurePath, cell: Cell) -> Iterator[Value]:
         yield None if value is None else measure.value(value)
 
 
-def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
-    """HD, CD, CI, ON and RND of each run's abstract, or why there is none; texts of one corpus are measured together."""
-    wanted = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
-    found: Novelty = {}
+def _of_texts(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> OfTexts:
+    """HD, CD, CI, ON, RND and packages' measures of each run's abstract, or why there is none; texts of one corpus are measured
+    together."""
+    novelty = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
+    others = [each.path[0] for each in spec.measure_paths if each.of == TEXT]
+    found = defaultdict[Path, dict[str, Value]](dict)
     texts = defaultdict[tuple[str, str], dict[Path, Subject]](dict)
-    for job in runs if wanted else ():
+    for job in runs if novelty or others else ():
         try:
-            texts[job.config.corpus, job.config.embedding][job.folder] = read_subject(job.folder)
+            subject = read_subject(job.folder)
         except SubjectError as error:
-            found[job.folder] = dict.fromkeys(wanted, Absent(error.message))
-    for key, subjects in texts.items():
-        found |= _novelty_of(corpora[key], subjects, wanted, spec.measuring)
+            found[job.folder] = dict.fromkeys((*novelty, *others), Absent(error.message))
+            continue
+        texts[job.config.corpus, job.config.embedding][job.folder] = subject
+        for name in others:
+            try:
+                found[job.folder][name] = measure_named(name)(subject)
+            except MeasureError as error:
+                found[job.folder][name] = Absent(error.message)
+    for key, subjects in texts.items() if novelty else ():
+        for folder, values in _novelty_of(corpora[key], subjects, novelty, spec.measuring).items():
+            found[folder] |= values
     return found
 
 
 def _novelty_of(
     corpus: MeasuringCorpus, subjects: Mapping[Path, Subject], wanted: Sequence[str], how: MeasuringConfig
-) -> Novelty:
+) -> OfTexts:
     sizes = (how.around, how.own) if "rnd" in wanted else None
     measured = scores(
         corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, rnd=sizes,

@@ -11,11 +11,14 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from manyheads.arena.blinding import ArenaConfig
+from manyheads.base.entry_points import brought
 from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
+from manyheads.measures.packages import GROUP as MEASURES
+from manyheads.measures.packages import measure_named
 from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
@@ -25,7 +28,7 @@ from manyheads.team.system import System
 
 
 NOVELTY = ("hd", "cd", "ci", "on", "rnd")
-REPLIES = "replies"
+REPLIES, TEXT = "replies", "text"
 STEP = r"[^\s.<>=]+"
 NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER}))?")
@@ -42,8 +45,8 @@ class MeasurePath:
 
     Attributes:
         name: in tables.
-        of: `novelty` of the abstract, the `run` itself, its `replies`, or the name of a judge.
-        path: of the value in that result; for novelty, the name of the measure; for replies, `role.task` or `all`, then the
+        of: `novelty` of the abstract, a package's measure of its `text`, the `run` itself, its `replies`, or the name of a judge.
+        path: of the value in that result; for the abstract, the name of the measure; for replies, `role.task` or `all`, then the
         name of the figure.
         below: the bound of a share.
     """
@@ -68,6 +71,9 @@ class MeasurePath:
         bound = None if below is None else float(below)
         if path in NOVELTY:
             return cls(name, "novelty", (path,), bound)
+        if path in brought(MEASURES):
+            measure_named(path)
+            return cls(name, TEXT, (path,), bound)
         if first == REPLIES and rest:
             *task, figure = rest
             if figure not in FIGURES or len(task) not in (0, 2):
@@ -185,7 +191,7 @@ class SuiteSpec(Strict):
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
     """Seeds of the repeats, in order; default: 0, 1, 2, … Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
-    """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract; `ranking.s`, or another
+    """`hd`, `cd`, `ci`, `on`, `rnd`; the name of another package's measure (entry points `manyheads.measures`); `review.overall`, or another mean of a conference review of the abstract; `ranking.s`, or another
     number of a ranking of the cell's ideas against `ranking.target`; numbers of other judges; `replies.first`, or another figure of
     the validity of replies, over all tasks or one, as `replies.scientist.topic.first`; or the path of a number or truth value in
     `result.json`, such as `usage.calls`, or `ideas.length` for the number of ideas. `rebuttal.iterations < 10` is the share of runs

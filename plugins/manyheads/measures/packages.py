@@ -1,0 +1,43 @@
+"""Measures that other packages bring: a function of a text."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from manyheads.base import entry_points
+from manyheads.base.errors import MeasureError
+from manyheads.core.texts import Subject
+
+GROUP = "manyheads.measures"
+"""The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
+Measure: TypeAlias = Callable[[Subject], float | bool | None]
+"""A text's value; None if it has none. The `source` of a run's text is its folder."""
+
+
+def measure_named(name: str) -> Measure:
+    """A measure of another package; raises `ConfigError` if there is none of this name, or it is no function."""
+    found: Any = entry_points.load(GROUP, name, "measure")
+    if not callable(found):
+        raise entry_points.misfit(GROUP, name, "a function of a text")
+
+    def measure(text: Subject) -> float | bool | None:
+        try:
+            value: object = found(text)
+        except Exception as error:  # other packages may raise anything
+            told = f"{text.source}: the measure {name!r} failed: {type(error).__name__}: {error}"
+            package = entry_points.package_of(entry_points.brought(GROUP)[name])
+            raise MeasureError(told, hint=f"it is of the package {package}") from error
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float) and math.isfinite(value):
+            return float(value)
+        raise MeasureError(f"{text.source}: the measure {name!r} gave {str(value)[:60]!r}, not a number")
+
+    return measure
+
+
+def values_of(names: Sequence[str], texts: Sequence[Subject]) -> list[Mapping[str, float | None]]:
+    """The values of these measures, for each text by name. Raises `ConfigError`, `MeasureError`."""
+    measures = {name: measure_named(name) for name in names}
+    values = ({name: measure(text) for name, measure in measures.items()} for text in texts)
+    return [{name: None if v is None else float(v) for name, v in each.items()} for each in values]

@@ -6,8 +6,8 @@ A package brings, by entry points of these groups:
 - `manyheads.systems`: a `System`.
 - `manyheads.readers`: a `DocumentReader`.
 - `manyheads.formats`: a package with YAML files, formats of corpora.
-- `manyheads.sources`: a `Source` of papers.
-- `manyheads.measures`: a measure.
+- `manyheads.sources`: a class of `Source`, or of `HttpService`.
+- `manyheads.measures`: a function of a `Subject`, which gives a number, true or false, or None.
 - `manyheads.hosts`: a module with `make_host`.
 
 Names here keep their meaning; all others, but those of `manyheads` itself, may change from one version to the next. A module
@@ -49,7 +49,7 @@ from manyheads.core import (
 )
 from manyheads.core.events import Event, Judged, Person, Said, Searched, Stage, Voted, Waiting, Warned
 from manyheads.core.results import Abstract, Evidence, Idea, Part, RunResult, ScoredIdea, Topic
-from manyheads.core.texts import FileOrText, subject_of
+from manyheads.core.texts import FileOrText, Subject, subject_of
 from manyheads.documents import Division, Document, DocumentReader, Draft, Figure, Limits, Table
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings

@@ -29,12 +29,30 @@ class Served(HttpService):
     lacking: ClassVar = {"papers": "one at a time"}
 
 
+class Broken(Shelf):
+    async def search(self, request: Request) -> list[Paper]:
+        raise KeyError("title")
+
+
+class Odd(Shelf):
+    async def search(self, request: Request) -> list[Paper]:
+        return [{"title": "Owls"}]  # pyright: ignore[reportReturnType]
+
+
 NO_CLASS = Shelf()
 
 
 @pytest.fixture(autouse=True)
 def entries() -> Iterator[None]:
-    names = {"shelf": "Shelf", "served": "Served", "odd": "NO_CLASS", "gone": "GONE", "local": "NO_CLASS"}
+    names = {
+        "shelf": "Shelf",
+        "served": "Served",
+        "broken": "Broken",
+        "dicts": "Odd",
+        "odd": "NO_CLASS",
+        "gone": "GONE",
+        "local": "NO_CLASS",
+    }
     with brought(SOURCES, {name: f"{__name__}:{home}" for name, home in names.items()}):
         yield
 
@@ -50,6 +68,16 @@ async def test_a_source_is_asked_in_its_place_of_the_cascade_for_what_it_can() -
             await library.references("shelf:1")
     assert identify("shelf:1").source == "shelf"
     assert identify("shelves: 1").kind == "title"
+
+
+@pytest.mark.parametrize(("name", "words"), [("broken", "KeyError"), ("dicts", "a dict, not a Paper")])
+async def test_a_fault_of_a_source_is_its_failure_and_the_next_is_asked(name: str, words: str) -> None:
+    async with Library(LiteratureConfig(cascade=(name, "shelf"), before="any")) as library:
+        found = await library.search("owls")
+    assert found.papers == (OWLS,)
+    assert found.degraded == (name,)
+    assert [each.outcome for each in found.searches] == ["failed", "found"]
+    assert words in found.searches[0].reason
 
 
 def test_a_service_is_made_as_ours_with_its_endpoint_and_patience(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ def entries() -> Iterator[None]:
         "odd": "NO_FUNCTION",
         "gone": "GONE",
         "twin": "words",
+        "hd": "words",
     }
     with brought(GROUP, {name: f"{__name__}:{home}" for name, home in names.items()}, "twin"):
         yield
@@ -57,6 +58,7 @@ def entries() -> Iterator[None]:
         ("worded", MeasureError, r"a\.md.*'worded' gave 'Owls'"), ("failing", MeasureError, r"b\.md.*ZeroDivisionError"),
         ("odd", ConfigError, "not a function"), ("gone", ConfigError, "cannot be imported"),
         ("twin", ConfigError, "both have a measure 'twin'"), ("none", ConfigError, r"no measure 'none'.*manyheads\.measures"),
+        ("hd", ConfigError, "a measure of manyheads"),
     ],
 )  # fmt: skip
 def test_what_gives_no_number_is_one_clear_error(name: str, error: type[UserError], told: str) -> None:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from manyheads.base.errors import CacheError, JournalError, LiteratureError
+from manyheads.base.errors import CacheError, JournalError, LiteratureError, UserError
 from manyheads.base.files import Closing, cache_folder, opened, writable
 from manyheads.base.http import GarbledError, OverdueError, RefusedError
 from manyheads.base.papers import Paper
@@ -320,9 +320,22 @@ class CascadeSource:
             return known[0], True
         if failure := self.failure:
             raise failure.with_traceback(None)  # else the traceback would grow each time
-        papers = tuple(await self.source.look_up(request))
+        papers = await self._looked_up(request)
         await self.keep(request, papers)
         return papers, False
+
+    async def _looked_up(self, request: Request) -> tuple[Paper, ...]:
+        """What the source gives; a fault of another package's source is its failure, not the end of the run."""
+        try:
+            papers: tuple[object, ...] = tuple(await self.source.look_up(request))
+            if odd := next((each for each in papers if not isinstance(each, Paper)), None):
+                raise TypeError(f"it gave a {type(odd).__name__}, not a Paper")
+        except Exception as error:
+            if isinstance(error, UserError) or type(self.source).__module__.startswith("manyheads."):
+                raise
+            told = f"{self.name}: {type(error).__name__}: {error}"
+            raise LiteratureError(told, source=self.name, hint="tell the authors of its package") from error
+        return cast(tuple[Paper, ...], papers)
 
     def _place(self, request: Request) -> tuple[str, str, JsonValue, TypeAdapter[tuple[Paper, ...]]]:
         """Where the cache has the answer to a request."""

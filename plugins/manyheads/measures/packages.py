@@ -5,17 +5,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from manyheads.base import entry_points
-from manyheads.base.errors import MeasureError
+from manyheads.base.errors import ConfigError, MeasureError
 from manyheads.core.texts import Subject
 
 GROUP = "manyheads.measures"
 """The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
+OURS = frozenset(("hd", "cd", "ci", "on", "rnd"))
+"""The names of ours."""
 Measure: TypeAlias = Callable[[Subject], float | bool | None]
 """A text's value; None if it has none. The `source` of a run's text is its folder."""
 
 
 def measure_named(name: str) -> Measure:
-    """A measure of another package; raises `ConfigError` if there is none of this name, or it is no function."""
+    """A measure of another package; raises `ConfigError` if there is none of this name, it is no function, or we have one."""
+    if name in OURS:
+        raise ConfigError(
+            f"{name}: a measure of manyheads has this name",
+            hint="rename the entry point of the package's measure",
+        )
     found: Any = entry_points.load(GROUP, name, "measure")
     if not callable(found):
         raise entry_points.misfit(GROUP, name, "a function of a text")

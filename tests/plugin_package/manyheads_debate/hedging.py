@@ -1,6 +1,6 @@
 """A measure: how cautious a text is."""
 
-from manyheads.core.texts import Subject
+from manyheads.ext import Subject
 
 HEDGES = {"may", "might", "could", "perhaps", "possibly"}
 

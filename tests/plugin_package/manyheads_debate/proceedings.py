@@ -1,7 +1,6 @@
 """A source of literature: two papers that the package brings."""
 
-from manyheads.base.papers import Paper
-from manyheads.literature.source import Request, Source
+from manyheads.ext import Paper, Request, Source
 
 PAPERS = (
     Paper(

@@ -1,15 +1,7 @@
-"""Papers as Word, OpenDocument, EPUB, JATS, reStructuredText and Typst, read by Pandoc in a process of its own.
-
-Pandoc is the extra `office`, or a `pandoc` on the PATH. It opens no other file, and has limits of time, memory and output.
-"""
+"""Papers as Word, OpenDocument, EPUB, JATS, reStructuredText and Typst, read by Pandoc."""
 
 import io
-import os
 import re
-import shutil
-import subprocess
-import tempfile
-import threading
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -17,16 +9,17 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from manyheads.base.errors import DocumentError, install_command
+from manyheads.base.errors import DocumentError
 from manyheads.base.papers import identify
 from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Document, Hidden, Limits, Reference
 from manyheads.documents.draft import speech
 from manyheads.documents.html import draft_of_html
 from manyheads.documents.ink import MARK, Ink, styles_of
+from manyheads.documents.programs import pandoc_for, run_pandoc
 
-SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
-"""Pandoc's limits: of time, of its heap, and bytes of its answer."""
+PAGE = "-s --track-changes=all --mathjax --wrap=none -t html -f"
+OTHERWISE = "open it in its own program, save it as a PDF, and use that"
 UNPACKED, MEMBERS = 50_000_000, 5_000
 """Maximum bytes and files of an unpacked archive, without pictures."""
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
@@ -38,14 +31,13 @@ COMMENTS = {
 }
 SETUP = re.compile(r"^#show:\s*(?:\w+\s*=>\s*)?[\w.-]+\((.*?)^\)[^\n]*$|^#import\s*\"@[^\n]*$", re.M | re.S)
 """The template of a Typst paper with its arguments, and packages, which Pandoc cannot load."""
-ARGUMENT = re.compile(r"\b(title|abstract|name):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+ARGUMENT = re.compile(r"\b(title|abstract|name|date):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+_AUTHORS = re.compile(r"^:Author:[ \t]*(\S.*?)[ \t]*$", re.M | re.I)
 DATE = re.compile(r'<p(?: class="date">|>\ue000date\ue001)([^<]*)</p>')
 CAPTION = "<p>\ue000caption\ue001(.*?)</p>"
 REWRITES = [
     (re.compile(pattern), made)
     for pattern, made in (
-        (r'<a href="#fn[^"]*" class="footnote-(?:ref|back)".*?</a>', ""),
-        (r'<li id="fn\d+">', '<li class="footnote">'),
         (r'<span class="math \w+">\\[(\[](.*?)\\[)\]]</span>', r'<math alttext="\1"></math>'),
         (r'<p class="author">|<p>\ue000authors\ue001', '<p class="authors">'),
         (r"<p>\ue000title\ue001(.*?)</p>", r'<h1 class="title">\1</h1>'),
@@ -90,8 +82,8 @@ def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
 
 
 def _read(path: Path, kind: str, limits: Limits) -> Document:
-    pandoc, hidden, faults = pandoc_for(f"reading {path}", "save it as a PDF"), list[Hidden](), list[str]()
-    data = path.read_bytes()
+    pandoc_for(f"reading {path}", OTHERWISE)
+    data, text, hidden, faults = path.read_bytes(), "", list[Hidden](), list[str]()
     if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
     elif len(data) > limits.text:
@@ -106,7 +98,7 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
             Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
         ]
         data = (SETUP.sub(_told, text) if kind == "typst" else text).encode()
-    page = _page(path, pandoc, kind, data)
+    page = run_pandoc(f"reading {path}", f"{PAGE} {kind}", data, OTHERWISE).decode("utf-8", "replace")
     year = re.search(r"(?:19|20)\d\d", " ".join(DATE.findall(page)))
     page = INITIAL.sub(lambda one: f"{chr(64 + min(26, int(one[1] or 1)))}. ", DATE.sub("", page))
     for pattern, made in REWRITES:
@@ -115,7 +107,11 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
     if kind == "jats":
         draft.authors, draft.numbers, references = _jats(path, data)
         draft.references = references or draft.references
-    draft.year = int(year[0]) if year else None
+    if kind == "epub":  # Pandoc names them from the last to the first
+        draft.authors = draft.authors[::-1]
+    if kind == "rst" and len(people := _AUTHORS.findall(text)) > 1:  # of which it keeps one
+        draft.authors = tuple(people)
+    draft.year = int(year[0]) if year else draft.year
     draft.hidden += hidden
     draft.faults += faults
     return draft.document()
@@ -176,21 +172,6 @@ def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], li
     return tuple(authors), tuple(one.value for one in found if one.kind in ("doi", "arxiv")), references
 
 
-def pandoc_for(what: str, otherwise: str) -> str:
-    """The program; raises `DocumentError` without it, which says what needs it and what else to do."""
-    try:
-        import pypandoc
-
-        return str(pypandoc.get_pandoc_path())
-    except (ImportError, OSError) as error:
-        if found := shutil.which("pandoc"):
-            return found
-        raise DocumentError(
-            f"{what} needs Pandoc", tried="the extra `office`; `pandoc` on the PATH",
-            hint=f"{install_command('office')}, or {otherwise}",
-        ) from error  # fmt: skip
-
-
 def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple[bytes, list[str]]:
     """An archive without pictures and hidden text, which is added to `hidden`; and its faults."""
     made, left, faults = io.BytesIO(), UNPACKED, list[str]()
@@ -227,41 +208,3 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
 def _is_text(name: str, part: bytes) -> bool:
     """Whether a part may have text of the paper: a Word file may give it any name."""
     return part[:99].lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"<") and not name.endswith(".rels")
-
-
-def _page(path: Path, pandoc: str, kind: str, data: bytes) -> str:
-    """Pandoc's page of a text, which it gets by standard input."""
-    options = f"+RTS {MEMORY} -RTS --sandbox -s --track-changes=all --mathjax --wrap=none -f {kind} -t html"
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
-        given.write(data)
-        given.seek(0)
-        process = subprocess.Popen(
-            [pandoc, *options.split()], stdin=given, stdout=subprocess.PIPE, stderr=told,
-            env={**os.environ, "HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8"},
-        )  # fmt: skip
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
-        try:
-            assert process.stdout
-            with process.stdout:
-                answer = process.stdout.read(OUTPUT + 1)
-            late = not timer.is_alive()
-        finally:
-            process.kill()
-            timer.cancel()
-            process.wait()
-        told.seek(0)
-        said = " ".join(told.read(2000).decode("utf-8", "replace").split())[:300]
-    whole = answer.rstrip().endswith(b"</html>")
-    if late or not whole or len(answer) > OUTPUT:
-        large, memory = (
-            f"its text is larger than {OUTPUT:,} bytes",
-            f"it takes more memory than {MEMORY[2:]}B",
-        )
-        why = large if len(answer) > OUTPUT else memory if not said or "Heap exhausted" in said else said
-        why = f"it took more than {SECONDS:g} s" if late else why
-        raise DocumentError(
-            f"{path} cannot be read by Pandoc: {why}",
-            hint="open it in its own program, save it as a PDF, and use that",
-        )
-    return answer.decode("utf-8", "replace")

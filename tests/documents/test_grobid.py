@@ -10,7 +10,8 @@ from reportlab.platypus import Paragraph
 
 from documents.test_tei import TEI
 from manyheads.base.errors import DocumentError
-from manyheads.documents import read_apart, read_document
+from manyheads.documents import Limits, read_apart
+from manyheads.documents.grobid import ask_grobid
 from support.http import Connection, Incoming, RawAnswer, Server
 from support.pdfs import TITLE, Plot, body, figure, typeset
 
@@ -81,8 +82,9 @@ def test_a_busy_server_is_asked_again(tmp_path: Path) -> None:
     ],
 )
 def test_what_it_cannot_read_is_one_clear_error(status: int, text: str, words: str, tmp_path: Path) -> None:
+    (path := tmp_path / "paper.pdf").write_bytes(b"%PDF-")
     with Grobid([(status, text)]) as server, pytest.raises(DocumentError, match=words):
-        read_document(paper(tmp_path / "paper.pdf"), reader=server.url)
+        ask_grobid(server.url, path, Limits())
     assert len(server.forms) < 11
 
 
@@ -90,6 +92,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("manyheads.documents.grobid.SECONDS", 0.5)
     with Grobid([(200, TEI)]) as server:
         address = server.url
+    (path := tmp_path / "paper.pdf").write_bytes(b"%PDF-")
     with pytest.raises(DocumentError) as caught:
-        read_document(paper(tmp_path / "paper.pdf"), reader=address)
+        ask_grobid(address, path, Limits())
     assert f"{address}/api/isalive" in str(caught.value)

@@ -109,7 +109,7 @@ def test_limits(tmp_path: Path) -> None:
     ],
 )
 def test_formulas_and_numbers_are_text(text: str, tmp_path: Path) -> None:
-    assert read_document(lines(tmp_path / "formulas.pdf", text)).words > 300
+    assert read_document(lines(tmp_path / "formulas.pdf", text, pages=1)).words > 150
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,11 @@ def test_it_is_said_that_words_are_missing(tmp_path: Path) -> None:
 
 
 def test_a_long_paper_is_read_up_to_a_page(tmp_path: Path) -> None:
-    document = read_document(
-        lines(tmp_path / "long.pdf", "A line of a long paper.", pages=60), Limits(pages=50)
-    )
-    assert document.pages == 60
-    assert any("first 50 of 60 pages" in fault for fault in document.faults)
-    assert max(page for section in document.sections for page in section.pages) == 50
+    path = lines(tmp_path / "long.pdf", "A line of a long paper.", pages=6)
+    document = read_document(path, Limits(pages=5))
+    assert document.pages == 6
+    assert any("first 5 of 6 pages" in fault for fault in document.faults)
+    assert max(page for section in document.sections for page in section.pages) == 5
 
 
 def test_page_that_cannot_be_read_is_reported(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ class Script:
             *label, Paragraph((self.label if self.run_in else "") + self.filling * 2, made["body"]),
             *(
                 part for name in self.headings
-                for part in (Paragraph(name, made["heading"]), *(Paragraph(f"[1] {self.filling}" * 4, indented) for _ in range(3)))
+                for part in (Paragraph(name, made["heading"]), *(Paragraph(f"[1] {self.filling}" * 4, indented) for _ in range(2)))
             ),
             Paragraph(self.listed, made["heading"]), *(Paragraph(one, made["entry"]) for one in self.entries),
         ]  # fmt: skip
@@ -334,11 +334,6 @@ class Script:
         return Layout(
             self, self.title, self.authors, self.filling.strip(), self.read or names, len(self.entries)
         )
-
-    @property
-    def letters(self) -> int:
-        """Of the abstract and the sections."""
-        return len(self.filling.replace(" ", "")) * (2 + 12 * len(self.headings))
 
 
 @cache
@@ -402,4 +397,4 @@ LAYOUTS = {
     "French": Layout(french, "L’accord des lecteurs", sections=["1 Introduction", "2 Méthodes", "3 Résultats"]),
     "APA, with a cover": Layout(cover, "How Readers Read", sections=["How Readers Read", "Method", "Participants", "General Discussion"]),
     "letter": Layout(letter, "Readers agree at night", sections=["Agreement of readers", "Methods"]),
-} | {name: one.layout for name, one in SCRIPTS.items()}  # fmt: skip
+}  # fmt: skip

@@ -109,7 +109,7 @@ def test_limits(tmp_path: Path) -> None:
     ],
 )
 def test_formulas_and_numbers_are_text(text: str, tmp_path: Path) -> None:
-    assert read_document(lines(tmp_path / "formulas.pdf", text, pages=1)).words > 150
+    assert read_document(lines(tmp_path / "formulas.pdf", text, pages=1, rows=12)).words > 40
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_page_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_page_that_is_a_picture_is_reported(tmp_path: Path) -> None:
-    story = [heading("1 Introduction"), body("Some words.", 40), PageBreak(), raster(500, 600)]
+    story = [heading("1 Introduction"), body("Some words.", 9), PageBreak(), raster(500, 600)]
     document = read_document(
         typeset(tmp_path / "half.pdf", [Paragraph("Half a Scan", TITLE)], story, high=60)
     )
@@ -247,6 +247,7 @@ def test_threads_share_pdfium(tmp_path: Path) -> None:
         assert all(pool.map(again, range(4)))
 
 
+@pytest.mark.slow
 def test_huge_page_is_drawn_small(tmp_path: Path) -> None:
     path = tmp_path / "poster.pdf"
     canvas = Canvas(str(path), pagesize=(14000, 14000))

@@ -1,6 +1,8 @@
 """Papers of many fields and scripts: a person and the reader see the same title, authors, abstract, sections, references."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.lib.styles import ParagraphStyle
@@ -16,13 +18,21 @@ def check(layout: Layout, document: Document) -> None:
         assert read == written, part
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+FIRST = ("economics", "econometrics", "humanities", "neural computation", "APA, with a cover", "German")
+FIRST_SCRIPTS = ("Chinese", "Japanese, two columns", "Korean, two columns")
+
+
+def some_slow(names: Iterable[str], first: Sequence[str]) -> list[Any]:
+    return [name if name in first else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", some_slow(LAYOUTS, FIRST))
 def test_each_part_is_read(name: str, tmp_path: Path) -> None:
     layout = LAYOUTS[name]
     check(layout, read_document(layout.make(tmp_path / "paper.pdf")))
 
 
-@pytest.fixture(scope="module", params=SCRIPTS)
+@pytest.fixture(scope="module", params=some_slow(SCRIPTS, FIRST_SCRIPTS))
 def script(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Script, Document]:

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -63,13 +65,20 @@ SUFFIXES = {"jats": "nxml", "typst": "typ", "latex": "tex"}
 OWLS = "Owls hear better than they see, and mice know it. " * 4
 
 
+@cache
+def of_pandoc(kind: str, text: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        Image.new("RGB", (40, 30), "navy").save(Path(folder) / "owl.png")
+        command = [pypandoc.get_pandoc_path(), "-s", "-f", "markdown", "-t", kind, "-o", "-"]
+        done = subprocess.run(command, input=text.encode(), cwd=folder, check=True, capture_output=True)
+        return done.stdout
+
+
 def made(folder: Path, kind: str, text: str = PAPER) -> Path:
     """A paper in a format, written by Pandoc."""
-    (folder / "paper.md").write_text(text)
     Image.new("RGB", (40, 30), "navy").save(folder / "owl.png")
     path = folder / f"paper.{SUFFIXES.get(kind, kind)}"
-    command = [pypandoc.get_pandoc_path(), "-s", "paper.md", "-t", kind, "-o", path.name]
-    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    path.write_bytes(of_pandoc(kind, text))
     return path
 
 

@@ -120,10 +120,15 @@ def test_a_paper_without_unicode_is_no_scan(tmp_path: Path) -> None:
     assert "ocrmypdf" in str(caught.value)
 
 
-def test_ocrmypdf_is_asked_for_the_pages_without_text(mixed: Path, asked: Path) -> None:
-    document = read_apart(mixed, reader="ocrmypdf:deu+eng")
+def test_ocrmypdf_is_asked_for_the_pages_without_text(mixed: Path, asked: Path, tmp_path: Path) -> None:
+    recognised(mixed, "ocrmypdf:deu+eng", [2, 3], tmp_path)
     given = json.loads(asked.read_text())
     assert (given["pages"], given["l"], given["output_type"]) == ("2,3", "deu+eng", "pdf")
+
+
+@pytest.mark.slow
+def test_what_was_recognised_is_read(mixed: Path, asked: Path) -> None:
+    document = read_apart(mixed, reader="ocrmypdf:deu+eng")
     assert document.text().count(READABLE) == 120
     assert (document.unread, document.faults[0]) == (
         (),

@@ -75,20 +75,6 @@ def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns:
     assert "More text follows" in text
 
 
-@pytest.mark.slow
-def test_figures_side_by_side(made: Callable[..., tuple[Path, Document]]) -> None:
-    captions = [Paragraph(f"Figure {number}: One of two pictures.", CAPTION) for number in (1, 2)]
-    path, document = made(
-        body("Text.", 10), Grid([[raster(), Plot()], captions], colWidths=230), body("Text.", 10)
-    )
-    assert [(one.number, one.source) for one in document.figures] == [("1", "raster"), ("2", "vector")]
-    assert all(is_whole(path, one) for one in document.figures)
-    left, right = (one.box for one in document.figures)
-    assert left
-    assert right
-    assert left[2] < right[0]
-
-
 def test_tables_above_their_captions(made: Callable[..., tuple[Path, Document]]) -> None:
     story: list[Flowable] = []
     for number in (1, 2):

@@ -400,20 +400,11 @@ def test_a_label_of_two_figures_numbers_neither(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "piece"),
     [
-        ("a.md", "*"),
-        ("a.md", "![("),
-        ("a.md", "[a]("),
-        ("a.md", "<!--"),
-        ("a.txt", "Figure 1 "),
-        ("a.txt", "[1,"),
-        ("a.tex", "\\footnote{"),
-        ("a.tex", "\\begin{figure}\\caption{"),
-        ("a.tex", "\\("),
-        ("a.tex", "\\color{white} a "),
-        ("a.html", "<table><p style='color:"),
-        ("a.json", '{"sections": ['),
+        ("a.md", "*"), ("a.md", "![("), ("a.md", "[a]("), ("a.md", "<!--"), ("a.txt", "Figure 1 "), ("a.txt", "[1,"),
+        ("a.tex", "\\footnote{"), ("a.tex", "\\begin{figure}\\caption{"), ("a.tex", "\\("), ("a.tex", "\\color{white} a "),
+        ("a.html", "<table><p style='color:"), ("a.json", '{"sections": ['),
     ],
-)
+)  # fmt: skip
 def test_repeated_marks_take_no_time(name: str, piece: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(piece * (5_000 // len(piece)), encoding="utf-8")

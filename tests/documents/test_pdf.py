@@ -14,9 +14,7 @@ from manyheads.documents import Document, read_document
 from support.pdfs import (
     AUTHORS,
     BODY,
-    CENTRED,
     ENTRY,
-    FILLING,
     HEADING,
     SMALLER,
     TITLE,
@@ -255,20 +253,15 @@ def named(path: Path, headings: list[str], front: Sequence[Flowable] = (), **mor
     return read_document(typeset(path, front, story, **more))
 
 
-def test_sections_that_begin_with_abstract(tmp_path: Path) -> None:
+@pytest.mark.parametrize("title", ["Abstract Algebra for Those Who Read", "ABSTRACT READERS: WHAT THEY DO"])
+def test_a_title_and_sections_that_begin_with_abstract(title: str, tmp_path: Path) -> None:
+    front = [Paragraph(title, TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
     names = ["1 Introduction", "2 Abstract Meaning Representation", "3 Conclusion", "References"]
-    document = named(tmp_path / "paper.pdf", ["Abstract", *names, "A Abstract Algebra"])
+    document = named(tmp_path / "paper.pdf", ["ABSTRACT", *names, "A Abstract Algebra"], front)
+    assert (document.title, document.authors) == (title, ("Ada Berg", "Bo Lee"))
     assert [one.name for one in document.sections] == [*names[:3], "A Abstract Algebra"]
     assert document.sections[1].text.startswith("Some words. We study")
     assert document.abstract.startswith("Some words. We study")
-
-
-@pytest.mark.parametrize("title", ["Abstract Algebra for Those Who Read", "ABSTRACT READERS: WHAT THEY DO"])
-def test_a_title_that_begins_with_abstract(title: str, tmp_path: Path) -> None:
-    front = [Paragraph(title, TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
-    document = named(tmp_path / "paper.pdf", ["ABSTRACT", "1 Introduction", "2 Method"], front)
-    assert (document.title, document.authors) == (title, ("Ada Berg", "Bo Lee"))
-    assert [one.title for one in document.sections] == ["Introduction", "Method"]
 
 
 def test_a_second_abstract_swallows_nothing(tmp_path: Path) -> None:
@@ -287,28 +280,6 @@ def test_a_long_abstract_ends_at_its_first_paragraph(tmp_path: Path) -> None:
     assert section.text.startswith("Part 0.")
     assert [page for page, _ in section.starts] == [*section.pages] == [1, 2]
     assert any("abstract" in fault for fault in document.faults)
-
-
-def test_ams_style(tmp_path: Path) -> None:
-    """The title in bold capitals of the text's size, sections centred and numbered, the abstract run in."""
-    bold = ParagraphStyle("bold", parent=CENTRED, fontName="Times-Bold")
-    narrow = ParagraphStyle("narrow", parent=BODY, fontSize=8, leading=9.5, leftIndent=30, rightIndent=30)
-    front = [
-        Paragraph("TARGETING INTERVENTIONS<br/>IN NETWORKS OF READERS", bold),
-        Paragraph("ADA BERG AND BO LEE", ParagraphStyle("small", parent=CENTRED, fontSize=8)),
-        Paragraph("Abstract. We study targets. " + FILLING, narrow),
-    ]
-    names = ["1. Introduction", "2. The Model", "3. What Follows"]
-    story = [part for text in names for part in (Paragraph(text, CENTRED), body("Some words.", 9))]
-    document = read_document(typeset(tmp_path / "ams.pdf", front, story))
-    assert document.title == "TARGETING INTERVENTIONS IN NETWORKS OF READERS"
-    assert document.authors == ("ADA BERG", "BO LEE")
-    assert document.abstract.startswith("We study targets. We study how groups")
-    assert titles(document) == [
-        ("1", "Introduction", "introduction"),
-        ("2", "The Model", "method"),
-        ("3", "What Follows", "method"),
-    ]
 
 
 def test_a_table_of_contents_is_no_section(tmp_path: Path) -> None:

@@ -168,11 +168,6 @@ def one_stream(most: int) -> bytes:
     return of_one_page(stream(b" " * (most + 9)))
 
 
-def twice(most: int) -> bytes:
-    inner = zlib.compress(b" " * (most + 9))
-    return of_one_page(stream(inner, filters=b"/Filter[/FlateDecode/FlateDecode]"))
-
-
 def as_letters(most: int) -> bytes:
     data = base64.a85encode(zlib.compress(b" " * (most + 9))) + b"~>"
     words = b"/Filter[/ASCII85Decode/FlateDecode]"
@@ -237,7 +232,6 @@ def objects(most: int) -> bytes:
 
 BOMBS: dict[Callable[[int], bytes], str] = {
     one_stream: "bytes in a stream",
-    twice: "bytes in a stream",
     as_letters: "bytes in a stream",
     font: "bytes in a stream",
     picture_in_picture: "bytes in a stream",

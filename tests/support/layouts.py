@@ -123,7 +123,7 @@ def american(path: Path) -> Path:
 def econometric(path: Path) -> Path:
     """Title, authors and centred headings in small capitals at the size of the text; the abstract small, no heading."""
     front = [
-        Paragraph("TARGETING READERS IN COMMITTEES", ROMAN),
+        Paragraph("TARGETING READERS<br/>IN COMMITTEES", BOLD),
         Paragraph(f"{small_capitals('Ada Berg')} and {small_capitals('Bo Lee')}", ROMAN),
         Paragraph("<i>Department of Reading, University of Somewhere</i>", ROMAN),
         Paragraph(SAYS + FILLING, NARROW),

@@ -115,6 +115,7 @@ def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
     assert is_whole(path, one)
 
 
+@pytest.mark.slow
 def test_figure_beside_text_and_table_beside_figure(made: Callable[..., tuple[Path, Document]]) -> None:
     beside = [Plot(190, 110), Paragraph("Figure 1: Beside the text; its caption has two lines.", CAPTION)]
     left = [raster(200, 100), Spacer(1, 6), Paragraph("Figure 2: Left picture.", CAPTION)]
@@ -140,6 +141,7 @@ def test_caption_above_its_figure(made: Callable[..., tuple[Path, Document]]) ->
     assert is_whole(path, one)
 
 
+@pytest.mark.slow
 def test_page_that_is_turned(made: Callable[..., tuple[Path, Document]], tmp_path: Path) -> None:
     import pypdfium2 as pdfium
 

@@ -337,9 +337,9 @@ def test_nested_thousands_of_times(name: str, text: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.tex", LATEX_OF % (r"\begin{itemize}\item a " * 1200 + r"\end{itemize}" * 1200)),
-        ("a.json", '{"sections": ' + '[{"title": "b", "sections": ' * 1500 + "[]" + "}]" * 1500 + "}"),
-        ("a.xml", TEI_OF % ("<p>a" * 1500 + "</p>" * 1500)),
+        ("a.tex", LATEX_OF % (r"\begin{itemize}\item a " * 1000 + r"\end{itemize}" * 1000)),
+        ("a.json", '{"sections": ' + '[{"title": "b", "sections": ' * 700 + "[]" + "}]" * 700 + "}"),
+        ("a.xml", TEI_OF % ("<p>a" * 1100 + "</p>" * 1100)),
     ],
 )
 def test_nested_too_deep(name: str, text: str, tmp_path: Path) -> None:

@@ -114,7 +114,16 @@ def hidden(document: Document) -> list[tuple[str, str]]:
     return [(one.text, one.why) for one in document.hidden]
 
 
-@pytest.mark.parametrize("kind", ["docx", "odt", "epub", "jats", "rst", "typst", "html", "latex"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "docx",
+        "odt",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("epub", "jats", "rst", "typst")),
+        "html",
+        "latex",
+    ],
+)
 def test_every_part_of_a_paper_is_read(kind: str, tmp_path: Path) -> None:
     document = read_document(path := made(tmp_path, kind))
     assert document.title == "A Study of Reading Groups"

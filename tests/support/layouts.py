@@ -4,7 +4,7 @@ number of references."""
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def small_capitals(text: str) -> str:
     return " ".join(f'{first}<font size="8">{rest.upper()}</font>' for first, rest in parts)
 
 
-def text(times: int = 3) -> Paragraph:
+def text(times: int = 7) -> Paragraph:
     return body("Some words.", times)
 
 
@@ -130,8 +130,7 @@ def econometric(path: Path) -> Path:
         Paragraph(f"{small_capitals('Keywords')}: Committees, reading, targets.", NARROW),
     ]
     names = ["1. Introduction", "2. The Model", "3. What Follows"]
-    each = partial(text, 7)
-    story = [*under([small_capitals(one) for one in names], ROMAN, each), *listed("REFERENCES", ROMAN)]
+    story = [*under([small_capitals(one) for one in names], ROMAN), *listed("REFERENCES", ROMAN)]
     return typeset(path, front, story, high=170, head="A. BERG AND B. LEE")
 
 

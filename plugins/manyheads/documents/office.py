@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from manyheads.base.papers import identify
 from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Document, Hidden, Limits, Reference
 from manyheads.documents.draft import speech
+from manyheads.documents.folders import BROKEN
 from manyheads.documents.html import draft_of_html
 from manyheads.documents.ink import MARK, Ink, styles_of
-from manyheads.documents.programs import pandoc_for, run_pandoc
+from manyheads.documents.programs import run_pandoc
 
 PAGE = "-s --track-changes=all --mathjax --wrap=none -t html -f"
 OTHERWISE = "open it in its own program, save it as a PDF, and use that"
@@ -59,17 +59,6 @@ REWRITES = [
 """Pandoc's page as that of a paper: notes, formulas, title, captions, references."""
 INITIAL = re.compile(r'<ol(?: start="(\d+)")? type="A">\s*<li>(?:<p>)?')
 """A name that begins with an initial, which reStructuredText takes for a list."""
-BROKEN = (
-    ExpatError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
-    ValueError,
-)
 
 
 def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
@@ -82,7 +71,6 @@ def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
 
 
 def _read(path: Path, kind: str, limits: Limits) -> Document:
-    pandoc_for(f"reading {path}", OTHERWISE)
     data, text, hidden, faults = path.read_bytes(), "", list[Hidden](), list[str]()
     if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
@@ -197,11 +185,8 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
                 new.writestr(name, part)
             if objects := parts.get("content.xml", b"").count(b"<draw:object "):
                 faults.append(f"embedded objects, such as formulas, are not read: {objects}")
-    except BROKEN as error:
-        raise DocumentError(
-            f"{path} cannot be unpacked: {error}",
-            hint="open it in its own program, save it as a PDF, and use that",
-        ) from error
+    except (*BROKEN, ExpatError, SyntaxError) as error:
+        raise DocumentError(f"{path} cannot be unpacked: {error}", hint=OTHERWISE) from error
     return made.getvalue(), faults
 
 

@@ -102,7 +102,7 @@ READERS: Mapping[str, DocumentReader] = {
     ),
     "rst": _Format((".rst", ".rest"), NEVER, office_reader("rst")),
     "typst": _Format((".typ", ".typst"), NEVER, office_reader("typst")),
-    "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path)),
+    "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path.read_bytes(), path)),
     "html": _Format(
         (".html", ".htm", ".xhtml"),
         rb"(?:<\?xml[^>]*>|<!--.*?-->|\s)*<(?:!doctype html|html)",

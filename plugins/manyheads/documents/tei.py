@@ -27,20 +27,15 @@ COORDS = re.compile(r"(?:^|;)" + ",".join([r"(-?\d+(?:\.\d+)?)"] * 5) + r"(?=;|$
 LETTERED = re.compile(r"^([A-Z](?:\.\d+)*)\.?\s+(?=\S)")
 
 
-def read_tei(path: Path) -> Document:
+def read_tei(text: bytes, path: Path) -> Document:
     """A paper's full text from GROBID; no entity is expanded, nothing is fetched.
 
+    Args:
+        text: of a file, or a server's answer for the paper at `path`.
+
     Raises:
-        DocumentError: the file is not well-formed TEI, or has entities.
+        DocumentError: it is not well-formed TEI, or has entities.
     """
-    try:
-        return tei_of(path.read_bytes(), path)
-    except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def tei_of(text: bytes, path: Path) -> Document:
-    """As `read_tei`, of the content of a file, or of a server's answer for a paper."""
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException

@@ -177,7 +177,8 @@ def test_a_tool_that_fails_or_is_missing_or_hangs_is_named(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["ocrmypdf", "tesseract"])
-def test_the_real_tools(tool: str, tmp_path: Path) -> None:
+def test_the_real_tools(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed on {os.name}")
     document = read_apart(mixed_pages(tmp_path, 1700), reader=tool)

@@ -434,3 +434,11 @@ def test_a_bibliography_of_bibtex_gives_the_cited_entries(tmp_path: Path) -> Non
     assert (document.references[0].doi, document.references[1].arxiv) == ("10.1000/abc", "2001.00001")
     assert "Readings" in document.references[0].text
     assert "[2, 1]" in document.sections[0].text
+
+
+def test_captions_in_german(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(f"# Eulen\n\n## 1 Einleitung\n\n{WORDS}\n\nAbbildung 2: Eulen.\n\nTabelle 3: Mäuse.\n")
+    document = read_document(path)
+    assert [(one.number, one.caption) for one in document.figures] == [("2", "Eulen.")]
+    assert [(one.number, one.caption) for one in document.tables] == [("3", "Mäuse.")]

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from manyheads.documents.document import Document, Hidden, Why, letter_count
 from manyheads.documents.draft import Block, Draft, draft_of
+from manyheads.documents.headings import FLOAT, is_table
 from manyheads.documents.pictures import beside
 from manyheads.documents.sections import ABSTRACT
 
@@ -218,16 +219,11 @@ class _Blocks:
 
     def _take_float(self, node: Element) -> None:
         captions = [_inline(one) for tag in ("figcaption", "caption") for one in node.all(tag)]
-        labelled = (one for one in captions if one.startswith(("Fig", "Tab")))
+        labelled = (one for one in captions if re.match(FLOAT, one))
         caption = next(labelled, captions[-1] if captions else "")
         images = [*node.all("img")]
         inner = not images and next(node.all("table"), None) is not None
-        if (
-            inner
-            or node.has("ltx_table")
-            or node.tag == "table"
-            or (caption.startswith("Tab") and not images)
-        ):
+        if inner or node.has("ltx_table") or node.tag == "table" or (is_table(caption) and not images):
             cells = ([one for one in row.children if isinstance(one, Element)] for row in node.all("tr"))
             rows = (tuple(_inline(one) for one in row if one.tag in ("td", "th")) for row in cells)
             self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))

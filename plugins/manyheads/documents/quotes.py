@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from manyheads.base.papers import fold
 from manyheads.documents.document import SIGN, Box, Document, Limits, word_count
+from manyheads.documents.headings import FLOAT
 from manyheads.documents.pdfium import opened, page_of
 from manyheads.documents.words import Letter, PageFrame, direction_of, letters_of
 
@@ -43,7 +44,7 @@ GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\(\s*(?:\.\s?\.\s?\.|…
 WORD = re.compile(rf"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[{SIGN}]|[^\W\d_{SIGN}]+(?:['’][^\W\d_]+)?")
 RUN = re.compile(r"[^\W_]+")
 LIGATURE = str.maketrans("", "", "fil")
-CAPTION = re.compile(r"(?i)^\W*(?:fig(?:ure|\.)?|table|tab\.)\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
+CAPTION = re.compile(rf"(?i)^\W*{FLOAT}\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
 """The label of a caption, which a document stores without it."""
 ALIKE = str.maketrans(
     dict.fromkeys("“”„‟″«»", '"')

@@ -25,6 +25,8 @@ UNPACKED, MEMBERS = 50_000_000, 5_000
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
 ARCHIVES = ("docx", "odt", "epub")
 STYLES = re.compile(r"(?:word/)?styles\d*\.xml|content\.xml")
+BARE = re.compile(rb"(?<=</text:p>)\s*([^<\s](?:[^<]|</?text:span[^>]*>)*)(?=<text:)")
+"""An abstract as Pandoc writes it into OpenDocument texts: in no paragraph, so that it would not be read."""
 COMMENTS = {
     "rst": re.compile(r"^[ \t]*\.\. (?!\S[\w -]*::|\[|_|\|)(.+(?:\n[ \t]+\S.*)*)", re.M),
     "typst": re.compile(r"(?<![:/])//(.*)"),
@@ -175,6 +177,9 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
                 left -= len(parts[name])
                 if left < 0:
                     raise ValueError(f"more than {UNPACKED:,} bytes when unpacked")
+            if "content.xml" in parts:
+                paragraph = "<text:p>\ue000abstract\ue001".encode() + rb"\1</text:p>"
+                parts["content.xml"] = BARE.sub(paragraph, parts["content.xml"])
             texts = [name for name in parts if kind != "epub" and _is_text(name, parts[name])]
             styles = styles_of(*(parts[name] for name in texts if STYLES.fullmatch(name)))
             for name in texts:

@@ -442,3 +442,13 @@ def test_captions_in_german(tmp_path: Path) -> None:
     document = read_document(path)
     assert [(one.number, one.caption) for one in document.figures] == [("2", "Eulen.")]
     assert [(one.number, one.caption) for one in document.tables] == [("3", "Mäuse.")]
+
+
+def test_a_footnote_of_pandocs_page_is_no_item_of_a_list(tmp_path: Path) -> None:
+    mark = '<a href="#fn1" class="footnote-ref"><sup>1</sup></a>'
+    notes = '<ol><li id="fn1"><p>A note.<a href="#fnref1" class="footnote-back">↩︎</a></p></li></ol>'
+    path = tmp_path / "a.html"
+    path.write_text(f"<h1>Owls</h1><h2>One</h2><p>{WORDS}End.{mark}</p>{notes}<p>More.</p>")
+    document = read_document(path)
+    assert document.text().endswith("End.\nMore.")
+    assert [one.text for one in document.notes] == ["A note."]

@@ -291,6 +291,12 @@ def test_a_table_of_contents_is_no_section(tmp_path: Path) -> None:
     assert all(one.text.startswith("Some words.") for one in document.sections[1:])
 
 
+def test_a_formula_is_no_roman_section(tmp_path: Path) -> None:
+    names = [f"{number} Section of Words" for number in range(1, 11)]
+    document = named(tmp_path / "paper.pdf", [*names[:8], "X Nk nD", *names[8:]])
+    assert [one.name for one in document.sections] == names
+
+
 def test_a_logo_below_the_authors_is_no_title(tmp_path: Path) -> None:
     logo = ParagraphStyle("logo", parent=TITLE, fontSize=20, leading=24)
     front = [

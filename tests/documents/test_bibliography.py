@@ -81,7 +81,7 @@ def test_citations_by_numbers(text: str, cites: tuple[int, ...]) -> None:
     "piece", ["A. ", "Aa, ", "Aa-", "Aa'", "van der ", "(Aa et al., 2020; ", "Aa & ", "[1, "]
 )
 def test_long_nonsense_takes_no_time(piece: str) -> None:
-    text = piece * (60_000 // len(piece))
+    text = piece * (20_000 // len(piece))
     start = time.perf_counter()
     CitationFinder([reference(text), *map(reference, CITED)]).of(text)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 2

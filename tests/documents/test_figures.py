@@ -37,7 +37,7 @@ def made(tmp_path: Path) -> Callable[..., tuple[Path, Document]]:
 def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns: int) -> None:
     path, document = made(
         heading("1 Introduction"),
-        body("Readers are seen in Figure 1.", 8),
+        body("Readers are seen in Figure 1.", 4),
         figure(
             raster(),
             "Figure 1: The glow of a manuscript, from within; it is as bright as the text is long, and it fades where nobody reads on.",
@@ -45,9 +45,9 @@ def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns:
         body("Figure 2 shows more.", 8),
         heading("2 Method"),
         figure(Plot(), "Fig. 2. Agreement rises."),
-        body("Figure 2. begins this sentence, which is none of a caption.", 12),
+        body("Figure 2. begins this sentence, which is none of a caption.", 5),
         table(ROWS, "Table 1: Agreement by readers and pages."),
-        body("More text follows the table.", 9),
+        body("More text follows the table.", 4),
         columns=columns,
     )
     first, second = document.figures
@@ -73,19 +73,6 @@ def test_figures_and_tables(made: Callable[..., tuple[Path, Document]], columns:
         assert word not in text
     assert "begins this sentence" in text
     assert "More text follows" in text
-
-
-def test_figures_side_by_side(made: Callable[..., tuple[Path, Document]]) -> None:
-    captions = [Paragraph(f"Figure {number}: One of two pictures.", CAPTION) for number in (1, 2)]
-    path, document = made(
-        body("Text.", 10), Grid([[raster(), Plot()], captions], colWidths=230), body("Text.", 10)
-    )
-    assert [(one.number, one.source) for one in document.figures] == [("1", "raster"), ("2", "vector")]
-    assert all(is_whole(path, one) for one in document.figures)
-    left, right = (one.box for one in document.figures)
-    assert left
-    assert right
-    assert left[2] < right[0]
 
 
 def test_tables_above_their_captions(made: Callable[..., tuple[Path, Document]]) -> None:
@@ -114,6 +101,7 @@ def test_caption_without_picture_is_a_fault(made: Callable[..., tuple[Path, Docu
     assert any("figure 7 on page 1" in fault for fault in document.faults)
 
 
+@pytest.mark.slow
 def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
     caption = "Figure 1: Wide and short."
     front = [Paragraph("A Wide Figure", TITLE), figure(Plot(480, 100), caption)]
@@ -127,6 +115,7 @@ def test_wide_figure_above_two_columns(tmp_path: Path) -> None:
     assert is_whole(path, one)
 
 
+@pytest.mark.slow
 def test_figure_beside_text_and_table_beside_figure(made: Callable[..., tuple[Path, Document]]) -> None:
     beside = [Plot(190, 110), Paragraph("Figure 1: Beside the text; its caption has two lines.", CAPTION)]
     left = [raster(200, 100), Spacer(1, 6), Paragraph("Figure 2: Left picture.", CAPTION)]
@@ -152,6 +141,7 @@ def test_caption_above_its_figure(made: Callable[..., tuple[Path, Document]]) ->
     assert is_whole(path, one)
 
 
+@pytest.mark.slow
 def test_page_that_is_turned(made: Callable[..., tuple[Path, Document]], tmp_path: Path) -> None:
     import pypdfium2 as pdfium
 

@@ -4,17 +4,19 @@ import io
 import re
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from PIL import Image
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Document, office, picture, read_document
+from manyheads.documents import Document, office, picture, programs, read_document
+from manyheads.documents.ink import Ink, styles_of
 
 pypandoc: Any = pytest.importorskip("pypandoc", reason="pypandoc-binary is not installed")
 
@@ -59,17 +61,24 @@ Readers read alone [1, 2].[^1] See Figure 1 and Table 1. Let $x^2$ be.
 
 More.
 """
-SUFFIXES = {"jats": "nxml", "typst": "typ"}
+SUFFIXES = {"jats": "nxml", "typst": "typ", "latex": "tex"}
 OWLS = "Owls hear better than they see, and mice know it. " * 4
+
+
+@cache
+def of_pandoc(kind: str, text: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        Image.new("RGB", (40, 30), "navy").save(Path(folder) / "owl.png")
+        command = [pypandoc.get_pandoc_path(), "-s", "-f", "markdown", "-t", kind, "-o", "-"]
+        done = subprocess.run(command, input=text.encode(), cwd=folder, check=True, capture_output=True)
+        return done.stdout
 
 
 def made(folder: Path, kind: str, text: str = PAPER) -> Path:
     """A paper in a format, written by Pandoc."""
-    (folder / "paper.md").write_text(text)
     Image.new("RGB", (40, 30), "navy").save(folder / "owl.png")
     path = folder / f"paper.{SUFFIXES.get(kind, kind)}"
-    command = [pypandoc.get_pandoc_path(), "-s", "paper.md", "-t", kind, "-o", path.name]
-    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    path.write_bytes(of_pandoc(kind, text))
     return path
 
 
@@ -97,24 +106,33 @@ def run(text: str, looks: str = "") -> str:
     return f'<w:r><w:rPr>{looks}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
+def part(xml: str) -> bytes:
+    return f'<w:document xmlns:w="urn:w">{xml}</w:document>'.encode()
+
+
 def hidden(document: Document) -> list[tuple[str, str]]:
     return [(one.text, one.why) for one in document.hidden]
 
 
-@pytest.mark.parametrize("kind", ["docx", "odt", "epub", "jats", "rst", "typst"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "docx",
+        "odt",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("epub", "jats", "rst", "typst")),
+        "html",
+        "latex",
+    ],
+)
 def test_every_part_of_a_paper_is_read(kind: str, tmp_path: Path) -> None:
     document = read_document(path := made(tmp_path, kind))
     assert document.title == "A Study of Reading Groups"
-    names = {"Ada Berg"} if kind == "rst" else {"Ada Berg", "Bo Koči"}
-    assert {*document.authors} == names
-    assert [one.title for one in document.sections] == [
-        "Introduction",
-        "Ways of Reading",
-        "Choices",
-        "Appendix",
-    ]
+    assert (document.authors, document.year) == (("Ada Berg", "Bo Koči"), 2021)
+    names = ["Introduction", "Ways of Reading", "Choices", "Appendix"]
+    assert [one.title for one in document.sections] == names
     assert document.sections[0].text.startswith("Readers read alone [1, 2]. See Figure 1")
-    assert document.sections[2].text.split("\n") == ["1. first", "2. second", "Who hears?"]
+    items = ["first", "second"] if kind == "latex" else ["1. first", "2. second"]
+    assert document.sections[2].text.split("\n") == [*items, "Who hears?"]
     assert document.sections[0].cites == (0, 1)
     assert [(one.year, one.doi) for one in document.references] == [(1990, None), (1991, "10.1000/abc")]
     assert [(one.number, one.caption) for one in document.figures] == [("1", "Groups at work.")]
@@ -123,10 +141,10 @@ def test_every_part_of_a_paper_is_read(kind: str, tmp_path: Path) -> None:
     ]
     assert [one.text for one in document.notes] == ["The code is at our page."]
     assert document.hidden == ()
-    if kind in ("odt", "epub"):  # Pandoc writes no abstract into them
-        assert "no abstract found" in document.faults
-    else:
-        assert (document.abstract, document.faults) == ("We study groups of readers. They agree.", ())
+    lost = {"epub": ("no abstract found",), "odt": ("embedded objects, such as formulas, are not read: 1",)}
+    assert document.faults == lost.get(kind, ())
+    # Pandoc leaves the page with an EPUB's abstract out.
+    assert document.abstract == ("" if kind == "epub" else "We study groups of readers. They agree.")
     with Image.open(io.BytesIO(picture(path, document.figures[0]))) as image:
         assert image.size == (40, 30)
 
@@ -141,17 +159,16 @@ def test_every_part_of_a_paper_is_read(kind: str, tmp_path: Path) -> None:
         ('<w:rStyle w:val="Ghost"/><w:color w:val="FF0000"/>', ""),
     ],
 )  # fmt: skip
-def test_words_that_nobody_sees_in_word_are_kept_apart(looks: str, why: str, tmp_path: Path) -> None:
+def test_words_that_nobody_sees_in_word_are_kept_apart(looks: str, why: str) -> None:
     styles = (
         '<w:style w:type="character" w:styleId="Ghost"><w:rPr><w:color w:val="FFFFFF"/></w:rPr></w:style>'
         '<w:style w:type="character" w:styleId="Child"><w:basedOn w:val="Ghost"/></w:style>'
     )
     body = f"<w:p>{run('Mice ')}{run('say &amp; praise', looks)}{run(' hide.')}</w:p>"
-    document = word(tmp_path, body, styles)
-    text = document.text()
-    assert ("say & praise" in text) == (not why)
-    assert re.search(r"Mice .*hide\.", text)
-    assert hidden(document) == ([("say & praise", why)] if why else [])
+    ink = Ink(part(body), styles_of(part(styles)))
+    assert (b"say &amp; praise" in ink.visible) == (not why)
+    assert re.search(rb"Mice .* hide\.", ink.visible)
+    assert [(one.text, one.why) for one in ink.hidden] == ([("say & praise", why)] if why else [])
 
 
 def test_a_white_paragraph_by_its_style_is_hidden_and_white_letters_in_a_dark_cell_are_not(
@@ -282,27 +299,15 @@ References
 @pytest.mark.parametrize(
     ("limit", "value", "part"),
     [("SECONDS", 0.0, "more than 0 s"), ("OUTPUT", 100, "larger than 100 bytes"), ("UNPACKED", 1000, "1,000 bytes"), ("MEMBERS", 3, "3 files"),
-     ("MEMORY", "-M9m", "more memory than 9mB")],
+     pytest.param("MEMORY", "-M9m", "more memory than 9mB", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_limits(limit: str, value: Any, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = made(tmp_path, "docx", f"{PAPER}\n\n" + f"{OWLS}\n\n" * 1500)
-    monkeypatch.setattr(office, limit, value)
+    path = made(tmp_path, "docx", f"{PAPER}\n\n" + f"{OWLS}\n\n" * (1500 if limit == "MEMORY" else 1))
+    monkeypatch.setattr(programs if hasattr(programs, limit) else office, limit, value)
     with pytest.raises(DocumentError) as caught:
         read_document(path)
     assert str(path) in caught.value.message
     assert part in caught.value.message
-
-
-def test_a_bomb_is_refused_soon(tmp_path: Path) -> None:
-    path = changed(
-        made(tmp_path, "docx"),
-        "word/document.xml",
-        lambda xml: xml.replace("<w:body>", "<w:body>" + "<w:p/>" * 11_000_000),
-    )
-    begin = time.monotonic()
-    with pytest.raises(DocumentError, match="when unpacked"):
-        read_document(path)
-    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from support.pdfs import TITLE, Plot, body, figure, heading, typeset
 def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Document]:
     story = [
         heading("1 Introduction"),
-        body("Readers who read in company agree with the others more often than readers who read alone.", 30),
+        body("Readers who read in company agree with the others more often than readers who read alone.", 9),
         figure(Plot(), "Figure 1: A plot of readers."),
-        body("The first of all readers was a woman whose name is not known to anyone of us.", 30),
+        body("The first of all readers was a woman whose name is not known to anyone of us.", 9),
         heading("2 Conclusion"),
-        body("Nobody reads as well as somebody who must write about it afterwards.", 20),
+        body("Nobody reads as well as somebody who must write about it afterwards.", 5),
     ]
     path = typeset(
         tmp_path_factory.mktemp("paper") / "paper.pdf",

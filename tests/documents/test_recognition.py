@@ -14,7 +14,8 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import read_apart, read_document, render
+from manyheads.documents import read_apart, read_document, recognition, render
+from manyheads.documents.recognition import recognised
 
 READABLE = "A line of the paper that everyone can read"
 STUB = """#!{python}
@@ -73,12 +74,16 @@ def without_unicode(path: Path, *fonts: str) -> Path:
     return path
 
 
+def mixed_pages(folder: Path, width: int) -> Path:
+    """Four pages: of text, without Unicode, a scan of a width in pixels, of text."""
+    scan = render(lines(folder / "scan.pdf", "Times-Roman"), 1, width=width, margin=0)
+    (folder / "mixed.png").write_bytes(scan)
+    return without_unicode(folder / "mixed.pdf", "Times-Roman", "Codes", "picture", "Times-Roman")
+
+
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
-    """Four pages: of text, without Unicode, a scan, of text."""
-    scan = render(lines(tmp_path / "scan.pdf", "Times-Roman"), 1, width=1700, margin=0)
-    (tmp_path / "mixed.png").write_bytes(scan)
-    return without_unicode(tmp_path / "mixed.pdf", "Times-Roman", "Codes", "picture", "Times-Roman")
+    return mixed_pages(tmp_path, 500)
 
 
 @pytest.fixture
@@ -110,15 +115,20 @@ def test_each_page_that_cannot_be_read_is_named(mixed: Path) -> None:
 
 def test_a_paper_without_unicode_is_no_scan(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="fonts") as caught:
-        read_apart(without_unicode(tmp_path / "codes.pdf", "Codes", "Codes"))
+        read_document(without_unicode(tmp_path / "codes.pdf", "Codes", "Codes"))
     assert "scan" not in str(caught.value)
     assert "ocrmypdf" in str(caught.value)
 
 
-def test_ocrmypdf_is_asked_for_the_pages_without_text(mixed: Path, asked: Path) -> None:
-    document = read_apart(mixed, reader="ocrmypdf:deu+eng")
+def test_ocrmypdf_is_asked_for_the_pages_without_text(mixed: Path, asked: Path, tmp_path: Path) -> None:
+    recognised(mixed, "ocrmypdf:deu+eng", [2, 3], tmp_path)
     given = json.loads(asked.read_text())
     assert (given["pages"], given["l"], given["output_type"]) == ("2,3", "deu+eng", "pdf")
+
+
+@pytest.mark.slow
+def test_what_was_recognised_is_read(mixed: Path, asked: Path) -> None:
+    document = read_apart(mixed, reader="ocrmypdf:deu+eng")
     assert document.text().count(READABLE) == 120
     assert (document.unread, document.faults[0]) == (
         (),
@@ -126,44 +136,51 @@ def test_ocrmypdf_is_asked_for_the_pages_without_text(mixed: Path, asked: Path) 
     )
 
 
-def test_tesseract_is_shown_the_pages_without_text(mixed: Path, asked: Path) -> None:
-    document = read_apart(mixed, reader="tesseract")
+def test_tesseract_is_shown_the_pages_without_text(
+    mixed: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognition, "WIDE", 500)
+    document = read_document(recognised(mixed, "tesseract", [2, 3], tmp_path))
     given = json.loads(asked.read_text())
     assert [Path(one).name for one in given["shown"]] == ["2.png", "3.png"]
-    assert 150 < given["dpi"] < 300
+    assert given["dpi"] == round(72 * 500 / letter[0])
     assert document.pages == 4
     # The stub's two pages stand where the others stood.
     rows = [line for line in document.text().split(READABLE) if line.startswith(", on page")]
     assert [line[10] for line in rows] == ["1"] * 30 + ["1"] * 30 + ["2"] * 30 + ["4"] * 30
 
 
+@pytest.mark.slow
 def test_a_whole_scan_is_read_and_nothing_else_is_recognised(tmp_path: Path, asked: Path) -> None:
     path = without_unicode(tmp_path / "codes.pdf", *["Codes"] * 4)
     assert read_apart(path, reader="ocrmypdf").text().count(READABLE) == 120
     asked.unlink()
-    assert (
-        read_apart(lines(tmp_path / "text.pdf", "Times-Roman"), reader="ocrmypdf").text().count(READABLE)
-        == 30
-    )
+    path = lines(tmp_path / "text.pdf", "Times-Roman")
+    assert read_apart(path, reader="ocrmypdf").text().count(READABLE) == 30
     assert not asked.exists()
 
 
-def test_a_tool_that_fails_or_is_missing_is_named(
+def test_a_tool_that_fails_or_is_missing_or_hangs_is_named(
     mixed: Path, asked: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(recognition, "WIDE", 500)
     with pytest.raises(DocumentError, match="tlh is not installed"):
-        read_apart(mixed, reader="tesseract:tlh")
+        recognised(mixed, "tesseract:tlh", [2], tmp_path)
+    monkeypatch.setattr(recognition, "EACH", 0.0)
+    with pytest.raises(DocumentError, match="ocrmypdf took more than 0 s"):
+        recognised(mixed, "ocrmypdf", [2], tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     with pytest.raises(DocumentError, match="ocrmypdf, which is not installed") as caught:
-        read_apart(mixed, reader="ocrmypdf")
+        recognised(mixed, "ocrmypdf", [2], tmp_path)
     assert "apt install" in str(caught.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["ocrmypdf", "tesseract"])
-def test_the_real_tools(tool: str, mixed: Path) -> None:
+def test_the_real_tools(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed on {os.name}")
-    document = read_apart(mixed, reader=tool)
+    document = read_apart(mixed_pages(tmp_path, 1700), reader=tool)
     assert document.unread == ()
     assert document.text().count(READABLE[2:]) > 100

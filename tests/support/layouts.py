@@ -66,7 +66,7 @@ def text(times: int = 7) -> Paragraph:
     return body("Some words.", times)
 
 
-def footnoted(times: int = 7) -> Paragraph:
+def footnoted(times: int = 4) -> Paragraph:
     return body("Some words.<super>3</super> Others disagree.<super>4</super>", times)
 
 
@@ -123,7 +123,7 @@ def american(path: Path) -> Path:
 def econometric(path: Path) -> Path:
     """Title, authors and centred headings in small capitals at the size of the text; the abstract small, no heading."""
     front = [
-        Paragraph("TARGETING READERS IN COMMITTEES", ROMAN),
+        Paragraph("TARGETING READERS<br/>IN COMMITTEES", BOLD),
         Paragraph(f"{small_capitals('Ada Berg')} and {small_capitals('Bo Lee')}", ROMAN),
         Paragraph("<i>Department of Reading, University of Somewhere</i>", ROMAN),
         Paragraph(SAYS + FILLING, NARROW),
@@ -321,7 +321,7 @@ class Script:
             *label, Paragraph((self.label if self.run_in else "") + self.filling * 2, made["body"]),
             *(
                 part for name in self.headings
-                for part in (Paragraph(name, made["heading"]), *(Paragraph(f"[1] {self.filling}" * 4, indented) for _ in range(3)))
+                for part in (Paragraph(name, made["heading"]), *(Paragraph(f"[1] {self.filling}" * 4, indented) for _ in range(2)))
             ),
             Paragraph(self.listed, made["heading"]), *(Paragraph(one, made["entry"]) for one in self.entries),
         ]  # fmt: skip
@@ -334,11 +334,6 @@ class Script:
         return Layout(
             self, self.title, self.authors, self.filling.strip(), self.read or names, len(self.entries)
         )
-
-    @property
-    def letters(self) -> int:
-        """Of the abstract and the sections."""
-        return len(self.filling.replace(" ", "")) * (2 + 12 * len(self.headings))
 
 
 @cache
@@ -402,4 +397,4 @@ LAYOUTS = {
     "French": Layout(french, "L’accord des lecteurs", sections=["1 Introduction", "2 Méthodes", "3 Résultats"]),
     "APA, with a cover": Layout(cover, "How Readers Read", sections=["How Readers Read", "Method", "Participants", "General Discussion"]),
     "letter": Layout(letter, "Readers agree at night", sections=["Agreement of readers", "Methods"]),
-} | {name: one.layout for name, one in SCRIPTS.items()}  # fmt: skip
+}  # fmt: skip

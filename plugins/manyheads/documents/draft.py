@@ -26,6 +26,7 @@ from manyheads.documents.document import (
     letter_count,
     word_count,
 )
+from manyheads.documents.headings import FLOAT, is_table
 from manyheads.documents.sections import (
     ABSTRACT,
     PERSON,
@@ -171,7 +172,8 @@ class Draft:
 
 
 CAPTION = re.compile(
-    r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.|[图圖図表]|그림|표)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:：.．|–—][*_]*\s*(.*)$",
+    rf"^[*_]*{FLOAT}\s*"
+    r"([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5})[*_]*\s*[:：.．|–—][*_]*\s*(.*)$",
     re.S | re.I,
 )
 ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
@@ -257,9 +259,7 @@ def _captioned(blocks: Sequence[Block]) -> list[Block]:
     for one in blocks:
         caption = CAPTION.match(one.text) if one.kind in ("paragraph", "figure", "table") else None
         if one.kind == "paragraph" and caption:
-            kind: Literal["figure", "table"] = (
-                "table" if caption[1].lower().startswith(("tab", "表", "표")) else "figure"
-            )
+            kind = "table" if is_table(caption[1]) else "figure"
             last = done[-1] if done else None
             if last and last.kind == kind and not last.number:
                 done[-1] = replace(last, text=caption[3] or last.text, number=caption[2])

@@ -21,13 +21,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
+from manyheads.documents.headings import FLOAT, is_table
 from manyheads.documents.layout import ENDS, PageLines, TextLine, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Graphic, PdfWord
 
 LABEL = re.compile(
-    r"^(?:(?:Supplementary|Extended Data)\s+)?"
-    r"(Figure|Fig\.?|FIGURE|FIG\.?|Abbildung|Abb\.|Table|TABLE|Tab\.|Tabelle|[图圖図表]|그림|표)\s*"
+    rf"^{FLOAT}\s*"
     r"([A-Z]?\.?\d{1,3}(?:[.-]\d{1,2})?|[IVX]{1,5})(?![a-zA-Z\d_)])\s*([:：.．|–—]?)\s*(.*)$"
 )
 
@@ -76,7 +76,7 @@ def captions_of(sheet: PageLines, body: float) -> list[Caption]:
         left, right = 0.0, sheet.page.width
         if sheet.gutter is not None and line.column >= 0 and max(one.x1 for one in lines) < line.right + 20:
             left, right = (left, sheet.gutter) if line.column == 0 else (sheet.gutter, right)
-        kind = "table" if match[1].casefold().startswith(("tab", "表", "표")) else "figure"
+        kind = "table" if is_table(match[1]) else "figure"
         made.append(Caption(kind, match[2], lines, left, right))
     for one in made:
         _keep_apart(one, made, sheet, body)

@@ -13,27 +13,10 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.files import make_folder, opened
 
 PAPERS = frozenset(
-    [
-        ".pdf",
-        ".tei",
-        ".xml",
-        ".nxml",
-        ".tex",
-        ".ltx",
-        ".latex",
-        ".html",
-        ".htm",
-        ".docx",
-        ".docm",
-        ".doc",
-        ".odt",
-        ".rtf",
-        ".ps",
-        ".epub",
-        ".rst",
-        ".typ",
-        ".typst",
-    ]
+    re.findall(
+        r"\.\w+",
+        ".pdf .tei .xml .nxml .tex .ltx .latex .html .htm .xhtml .docx .docm .doc .odt .rtf .ps .epub .rst .rest .typ .typst",
+    )
 )
 """Suffixes of files that always contain papers, never a single abstract."""
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
@@ -50,6 +33,7 @@ TEXT = 2_000_000
 BROKEN = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError,
 )  # fmt: skip
+"""Errors of archives that cannot be unpacked."""
 
 
 def main_tex(folder: Path) -> Path | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from manyheads.base.errors import DocumentError
 from manyheads.base.http import Pace, RefusedError, Retry, in_short, is_failure, limiter, seconds_of
 from manyheads.documents.document import Document, Limits
-from manyheads.documents.tei import tei_of
+from manyheads.documents.tei import read_tei
 
 SERVICE = "/api/processFulltextDocument"
 ASKED = {"consolidateHeader": "0", "consolidateCitations": "0", "includeRawCitations": "1"}
@@ -39,7 +39,7 @@ def ask_grobid(address: str, path: Path, limits: Limits) -> Document:
         raise DocumentError(
             f"GROBID found no text in {path}", tried=f"{address}{SERVICE}", hint="name the reader `auto`"
         )
-    return tei_of(text, path)
+    return read_tei(text, path)
 
 
 async def _asked(address: str, name: str, paper: bytes, limits: Limits) -> bytes:

@@ -1,4 +1,4 @@
-"""Headings of papers in many languages: what each names. The words are data, in `headings.yaml`."""
+"""Headings and labels of captions of papers in many languages: what each names. The words of headings are data, in `headings.yaml`."""
 
 import re
 from pathlib import Path
@@ -24,6 +24,18 @@ ASIDE = re.compile(_any("aside"), re.I)
 _KINDS: dict[Kind, re.Pattern[str]] = {
     kind: re.compile(_any(kind)) for kind in get_args(Kind) if kind in _WORDS
 }
+
+
+FLOAT = (
+    r"(?:(?:Supplementary|Extended Data)\s+)?"
+    r"(FIGURE|FIG\.?|Figure|Fig\.?|Abbildung|Abb\.|TABLE|Table|Tab\.|Tabelle|[图圖図表]|그림|표)"
+)
+"""How a caption's label begins."""
+
+
+def is_table(label: str) -> bool:
+    """Whether a caption's label is that of a table, else of a figure."""
+    return label.casefold().startswith(("tab", "表", "표"))
 
 
 def kind_of(title: str) -> Kind:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from manyheads.documents.document import Document, Hidden, Why, letter_count
 from manyheads.documents.draft import Block, Draft, draft_of
+from manyheads.documents.headings import FLOAT, is_table
 from manyheads.documents.pictures import beside
 from manyheads.documents.sections import ABSTRACT
 
@@ -31,6 +32,8 @@ APART = frozenset(
 CLOSES = {one: group for group in (("p",), ("li",), ("dd", "dt"), ("tr",), ("td", "th")) for one in group}
 """Elements that an element of their kind ends, if it is not closed."""
 LEFT_OUT = ("ltx_page_footer", "ltx_page_navbar", "ltx_TOC", "ltx_dates", "ltx_role_affiliationtext")
+MARKS = ("footnote-ref", "footnote-back")
+"""Of Pandoc: links between a note and its place."""
 EQUATIONS = ("ltx_equation", "ltx_equationgroup", "ltx_eqn_table")
 """Classes of LaTeXML."""
 DEEPEST = 150
@@ -38,6 +41,9 @@ UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
     r"|text-indent:-\d{3,}|left:-\d{3,}|clip:rect\(0"
 )
+NOTE = re.compile(r"fn\d+")
+"""Pandoc's footnotes, by id."""
+DATES = ("date", "dcterms.date", "citation_date", "citation_publication_date")
 METAS: Mapping[str, Literal["title", "authors", "abstract"]] = {
     "title": "title", "author": "authors", "abstract": "abstract",
 }  # fmt: skip
@@ -107,15 +113,18 @@ def draft_of_html(home: Path, text: str) -> Draft:
     page.walk(tree.root)
     page.end_paragraph()
     kinds = {one.kind for one in page.blocks}
-    metas = list[Block]()
+    metas, year = list[Block](), None
     for one in tree.root.all("meta"):
         name, content = one.attributes.get("name", "").casefold(), one.attributes.get("content", "")
         kind = METAS.get(name.removeprefix("citation_"))
         if kind and content and kind not in kinds:
             metas.append(Block(kind, content))
+        if name in DATES and (told := re.search(r"(?:19|20)\d\d", content)):
+            year = int(told[0])
     draft = draft_of([*metas, *page.blocks])
     if not draft.title:
         draft.title = next(map(_inline, tree.root.all("title")), "")
+    draft.year = year
     draft.letters = letter_count(_inline(tree.root))
     draft.hidden += page.hidden
     draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
@@ -159,7 +168,7 @@ class _Blocks:
 
     def _take(self, node: Element) -> None:
         tag, role = node.tag, node.attributes.get("role")
-        if tag in SKIPPED or node.has(*LEFT_OUT):
+        if tag in SKIPPED or node.has(*LEFT_OUT, *MARKS):
             return
         if _hides(node):
             if text := _inline(node):
@@ -187,7 +196,12 @@ class _Blocks:
             number = label.strip("[]() ") if re.fullmatch(r"\W*[\w+]{1,9}\W*", label) else ""
             parts = " ".join(map(_inline, node.all("span", "ltx_bibblock")))
             self.blocks.append(Block("reference", parts or _inline(node), number=number))
-        elif node.has("ltx_note", "footnote") or role == "doc-footnote":
+        elif (
+            node.has("ltx_note", "footnote")
+            or role == "doc-footnote"
+            or (tag == "li" and NOTE.fullmatch(node.attributes.get("id", "")))
+        ):
+            self._item = ""
             inner = next(node.all("span", "ltx_note_content"), node)
             self.blocks.append(Block("note", re.sub(r"^[\d*†‡]{1,3}\s*", "", _inline(inner))))
         elif tag == "math":
@@ -205,16 +219,11 @@ class _Blocks:
 
     def _take_float(self, node: Element) -> None:
         captions = [_inline(one) for tag in ("figcaption", "caption") for one in node.all(tag)]
-        labelled = (one for one in captions if one.startswith(("Fig", "Tab")))
+        labelled = (one for one in captions if re.match(FLOAT, one))
         caption = next(labelled, captions[-1] if captions else "")
         images = [*node.all("img")]
         inner = not images and next(node.all("table"), None) is not None
-        if (
-            inner
-            or node.has("ltx_table")
-            or node.tag == "table"
-            or (caption.startswith("Tab") and not images)
-        ):
+        if inner or node.has("ltx_table") or node.tag == "table" or (is_table(caption) and not images):
             cells = ([one for one in row.children if isinstance(one, Element)] for row in node.all("tr"))
             rows = (tuple(_inline(one) for one in row if one.tag in ("td", "th")) for row in cells)
             self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))
@@ -249,7 +258,7 @@ def _texts(node: Element) -> Iterator[str]:
         elif not (
             child.tag in SKIPPED
             or child.tag.startswith("annotation")
-            or child.has("ltx_note", "ltx_tag_note")
+            or child.has("ltx_note", "ltx_tag_note", *MARKS)
             or _hides(child)
         ):
             gap = " " if child.tag in APART or child.tag in ("td", "th") else ""

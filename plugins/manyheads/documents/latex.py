@@ -150,7 +150,7 @@ QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "
 DROPPED = re.compile(
     r"\\(?:vspace|hspace|vskip|hskip|setlength|bibliographystyle|usepackage|pagestyle|thispagestyle|includegraphics|resizebox|scalebox|phantom"
     r"|hphantom|vphantom|footnotemark|input|thanks|setcounter|addtocounter|addcontentsline|graphicspath|index|nocite)\*?\s*(?:\[[^\]]*\]\s*)*(?:\{[^{}]*\}\s*)*"
-    r"|\\penalty\s*-?\d+|\\(?:maketitle|tableofcontents|centering|clearpage|newpage|noindent|protect)(?![A-Za-z])|\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?"
+    r"|\\def\s*\\[A-Za-z]+\s*\{(?:[^{}]|\{[^{}]*\})*\}|\\penalty\s*-?\d+|\\(?:maketitle|tableofcontents|centering|clearpage|newpage|noindent|protect)(?![A-Za-z])|\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?"
 )
 SPACE = re.compile(r"\\xspace(?![A-Za-z])(?:\{\})?\s*(?=(\w|\(|\\|\$)?)")
 LINKS = re.compile(  # and boxes and fonts that the decoder drops with their words
@@ -275,13 +275,13 @@ class _Source:
         self._read_bibliography()
         self._numbers = {key: number for number, key in enumerate(self._entries, 1)}
         for name in ("title", "author"):
-            sources = (one for text in (self._body, self._preamble) for one, *_ in uses(text, name))
-            source = next(sources, "")
+            source = self._said(name)
             if source and name == "title":
                 self._blocks.append(Block("title", self._plain(source.replace(r"\\", " "))))
             for one in re.split(r"\\(?:and|And|AND)\b", source) if name == "author" else ():
                 if people := self._plain(MARKS.sub("", one.strip().partition(r"\\")[0])):
                     self._blocks.append(Block("authors", people))
+        year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", self._said("date"))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
             self._body = without(self._body, name)
         self._walk(self._body)
@@ -294,8 +294,13 @@ class _Source:
         draft = draft_of([self._with_numbers(one) for one in self._blocks])
         draft.hidden += self.hidden
         draft.faults += self.faults
+        draft.year = int(year[0]) if year else None
         draft.letters = self._letters + sum(letter_count(one.text) for one in draft.references)
         return draft.document()
+
+    def _said(self, name: str) -> str:
+        """The argument of the first use of a command, such as `title`."""
+        return next((one for text in (self._body, self._preamble) for one, *_ in uses(text, name)), "")
 
     def _with_numbers(self, block: Block) -> Block:
         def resolve(text: str) -> str:
@@ -378,7 +383,10 @@ class _Source:
                 if name == "abstract":
                     self._blocks.append(Block("abstract", self._plain(inner)))
                 elif name in FIGURES or name in TABLES:
-                    self._add_float(inner, "figure" if name in FIGURES else "table")
+                    self._add_float(
+                        text[match.start() : end[1]] if name == "longtable" else inner,
+                        "figure" if name in FIGURES else "table",
+                    )
                 elif name in DISPLAYS:
                     self._floats["equation"] += 1
                     self._label(inner, str(self._floats["equation"]))
@@ -443,7 +451,7 @@ class _Source:
         return next(filter(None, (beside(self._folder, one + name) for one in folders)), None)
 
     def _rows(self, inner: str) -> tuple[tuple[str, ...], ...]:
-        match = re.search(r"\\begin\s*\{(tabular[xy*]?|longtable|array|tblr)\*?\}", inner)
+        match = re.search(r"\\begin\s*\{(tabular[xy*]?|longtable|array|tblr)\*?\}\s*(?:\[[^\]]*\])?", inner)
         if not match:
             return ()
         place = match.end()
@@ -452,7 +460,11 @@ class _Source:
                 break
             place = group[1]
         end = end_of(inner, match[1], place)
-        body = RULES.sub("", inner[place : end[0] if end else None])
+        body = RULES.sub("", without(inner[place : end[0] if end else None], "caption"))
+        # A long table has its head twice, and a foot for each page.
+        *parts, body = re.split(r"\\end(firsthead|head|foot|lastfoot)\b", body)
+        heads = dict(zip(parts[1::2], parts[::2], strict=True))
+        body = heads.get("firsthead", heads.get("head", "")) + body
         rows = re.split(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b", body)
         cells = (tuple(map(self._plain, re.split(r"(?<!\\)&", row))) for row in rows)
         return tuple(filter(any, cells))

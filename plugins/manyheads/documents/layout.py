@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from manyheads.documents.document import BLANK, Box, word_count
+from manyheads.documents.headings import FLOAT
 from manyheads.documents.words import PdfPage, PdfWord
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ NUMBER = re.compile(r"(?:page\s*)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–�
 STAMP = re.compile(
     r"(?i)^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)"
 )
-CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm|[图圖図表]|그림|표)\s*[A-Z]?\d", re.I)
+CAPTION = re.compile(rf"^(?:{FLOAT}|Algorithm)\s*[A-Z]?\d", re.I)
 ENDS = (".", ":", "?", "!", "。", "：", "？", "！", "．")
 """The last signs of paragraphs."""
 ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")

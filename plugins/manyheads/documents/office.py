@@ -1,51 +1,45 @@
-"""Papers as Word, OpenDocument, EPUB, JATS, reStructuredText and Typst, read by Pandoc in a process of its own.
-
-Pandoc is the extra `office`, or a `pandoc` on the PATH. It opens no other file, and has limits of time, memory and output.
-"""
+"""Papers as Word, OpenDocument, EPUB, JATS, reStructuredText and Typst, read by Pandoc."""
 
 import io
-import os
 import re
-import shutil
-import subprocess
-import tempfile
-import threading
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from manyheads.base.errors import DocumentError, install_command
+from manyheads.base.errors import DocumentError
 from manyheads.base.papers import identify
 from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Document, Hidden, Limits, Reference
 from manyheads.documents.draft import speech
+from manyheads.documents.folders import BROKEN
 from manyheads.documents.html import draft_of_html
 from manyheads.documents.ink import MARK, Ink, styles_of
+from manyheads.documents.programs import run_pandoc
 
-SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
-"""Pandoc's limits: of time, of its heap, and bytes of its answer."""
+PAGE = "-s --track-changes=all --mathjax --wrap=none -t html -f"
+OTHERWISE = "open it in its own program, save it as a PDF, and use that"
 UNPACKED, MEMBERS = 50_000_000, 5_000
 """Maximum bytes and files of an unpacked archive, without pictures."""
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
 ARCHIVES = ("docx", "odt", "epub")
 STYLES = re.compile(r"(?:word/)?styles\d*\.xml|content\.xml")
+BARE = re.compile(rb"(?<=</text:p>)\s*([^<\s](?:[^<]|</?text:span[^>]*>)*)(?=<text:)")
+"""An abstract as Pandoc writes it into OpenDocument texts: in no paragraph, so that it would not be read."""
 COMMENTS = {
     "rst": re.compile(r"^[ \t]*\.\. (?!\S[\w -]*::|\[|_|\|)(.+(?:\n[ \t]+\S.*)*)", re.M),
     "typst": re.compile(r"(?<![:/])//(.*)"),
 }
 SETUP = re.compile(r"^#show:\s*(?:\w+\s*=>\s*)?[\w.-]+\((.*?)^\)[^\n]*$|^#import\s*\"@[^\n]*$", re.M | re.S)
 """The template of a Typst paper with its arguments, and packages, which Pandoc cannot load."""
-ARGUMENT = re.compile(r"\b(title|abstract|name):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+ARGUMENT = re.compile(r"\b(title|abstract|name|date):\s*(?:\"([^\"]*)\"|\[((?:[^\[\]]|\[[^\[\]]*\])*)\])")
+_AUTHORS = re.compile(r"^:Author:[ \t]*(\S.*?)[ \t]*$", re.M | re.I)
 DATE = re.compile(r'<p(?: class="date">|>\ue000date\ue001)([^<]*)</p>')
 CAPTION = "<p>\ue000caption\ue001(.*?)</p>"
 REWRITES = [
     (re.compile(pattern), made)
     for pattern, made in (
-        (r'<a href="#fn[^"]*" class="footnote-(?:ref|back)".*?</a>', ""),
-        (r'<li id="fn\d+">', '<li class="footnote">'),
         (r'<span class="math \w+">\\[(\[](.*?)\\[)\]]</span>', r'<math alttext="\1"></math>'),
         (r'<p class="author">|<p>\ue000authors\ue001', '<p class="authors">'),
         (r"<p>\ue000title\ue001(.*?)</p>", r'<h1 class="title">\1</h1>'),
@@ -67,17 +61,6 @@ REWRITES = [
 """Pandoc's page as that of a paper: notes, formulas, title, captions, references."""
 INITIAL = re.compile(r'<ol(?: start="(\d+)")? type="A">\s*<li>(?:<p>)?')
 """A name that begins with an initial, which reStructuredText takes for a list."""
-BROKEN = (
-    ExpatError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
-    ValueError,
-)
 
 
 def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
@@ -90,8 +73,7 @@ def office_reader(kind: str) -> Callable[[Path, Limits], Document]:
 
 
 def _read(path: Path, kind: str, limits: Limits) -> Document:
-    pandoc, hidden, faults = pandoc_for(f"reading {path}", "save it as a PDF"), list[Hidden](), list[str]()
-    data = path.read_bytes()
+    data, text, hidden, faults = path.read_bytes(), "", list[Hidden](), list[str]()
     if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
     elif len(data) > limits.text:
@@ -106,7 +88,7 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
             Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
         ]
         data = (SETUP.sub(_told, text) if kind == "typst" else text).encode()
-    page = _page(path, pandoc, kind, data)
+    page = run_pandoc(f"reading {path}", f"{PAGE} {kind}", data, OTHERWISE).decode("utf-8", "replace")
     year = re.search(r"(?:19|20)\d\d", " ".join(DATE.findall(page)))
     page = INITIAL.sub(lambda one: f"{chr(64 + min(26, int(one[1] or 1)))}. ", DATE.sub("", page))
     for pattern, made in REWRITES:
@@ -115,7 +97,11 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
     if kind == "jats":
         draft.authors, draft.numbers, references = _jats(path, data)
         draft.references = references or draft.references
-    draft.year = int(year[0]) if year else None
+    if kind == "epub":  # Pandoc names them from the last to the first
+        draft.authors = draft.authors[::-1]
+    if kind == "rst" and len(people := _AUTHORS.findall(text)) > 1:  # of which it keeps one
+        draft.authors = tuple(people)
+    draft.year = int(year[0]) if year else draft.year
     draft.hidden += hidden
     draft.faults += faults
     return draft.document()
@@ -176,21 +162,6 @@ def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], li
     return tuple(authors), tuple(one.value for one in found if one.kind in ("doi", "arxiv")), references
 
 
-def pandoc_for(what: str, otherwise: str) -> str:
-    """The program; raises `DocumentError` without it, which says what needs it and what else to do."""
-    try:
-        import pypandoc
-
-        return str(pypandoc.get_pandoc_path())
-    except (ImportError, OSError) as error:
-        if found := shutil.which("pandoc"):
-            return found
-        raise DocumentError(
-            f"{what} needs Pandoc", tried="the extra `office`; `pandoc` on the PATH",
-            hint=f"{install_command('office')}, or {otherwise}",
-        ) from error  # fmt: skip
-
-
 def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple[bytes, list[str]]:
     """An archive without pictures and hidden text, which is added to `hidden`; and its faults."""
     made, left, faults = io.BytesIO(), UNPACKED, list[str]()
@@ -206,6 +177,9 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
                 left -= len(parts[name])
                 if left < 0:
                     raise ValueError(f"more than {UNPACKED:,} bytes when unpacked")
+            if "content.xml" in parts:
+                paragraph = "<text:p>\ue000abstract\ue001".encode() + rb"\1</text:p>"
+                parts["content.xml"] = BARE.sub(paragraph, parts["content.xml"])
             texts = [name for name in parts if kind != "epub" and _is_text(name, parts[name])]
             styles = styles_of(*(parts[name] for name in texts if STYLES.fullmatch(name)))
             for name in texts:
@@ -216,52 +190,11 @@ def _repacked(path: Path, data: bytes, kind: str, hidden: list[Hidden]) -> tuple
                 new.writestr(name, part)
             if objects := parts.get("content.xml", b"").count(b"<draw:object "):
                 faults.append(f"embedded objects, such as formulas, are not read: {objects}")
-    except BROKEN as error:
-        raise DocumentError(
-            f"{path} cannot be unpacked: {error}",
-            hint="open it in its own program, save it as a PDF, and use that",
-        ) from error
+    except (*BROKEN, ExpatError, SyntaxError) as error:
+        raise DocumentError(f"{path} cannot be unpacked: {error}", hint=OTHERWISE) from error
     return made.getvalue(), faults
 
 
 def _is_text(name: str, part: bytes) -> bool:
     """Whether a part may have text of the paper: a Word file may give it any name."""
     return part[:99].lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"<") and not name.endswith(".rels")
-
-
-def _page(path: Path, pandoc: str, kind: str, data: bytes) -> str:
-    """Pandoc's page of a text, which it gets by standard input."""
-    options = f"+RTS {MEMORY} -RTS --sandbox -s --track-changes=all --mathjax --wrap=none -f {kind} -t html"
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
-        given.write(data)
-        given.seek(0)
-        process = subprocess.Popen(
-            [pandoc, *options.split()], stdin=given, stdout=subprocess.PIPE, stderr=told,
-            env={**os.environ, "HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8"},
-        )  # fmt: skip
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
-        try:
-            assert process.stdout
-            with process.stdout:
-                answer = process.stdout.read(OUTPUT + 1)
-            late = not timer.is_alive()
-        finally:
-            process.kill()
-            timer.cancel()
-            process.wait()
-        told.seek(0)
-        said = " ".join(told.read(2000).decode("utf-8", "replace").split())[:300]
-    whole = answer.rstrip().endswith(b"</html>")
-    if late or not whole or len(answer) > OUTPUT:
-        large, memory = (
-            f"its text is larger than {OUTPUT:,} bytes",
-            f"it takes more memory than {MEMORY[2:]}B",
-        )
-        why = large if len(answer) > OUTPUT else memory if not said or "Heap exhausted" in said else said
-        why = f"it took more than {SECONDS:g} s" if late else why
-        raise DocumentError(
-            f"{path} cannot be read by Pandoc: {why}",
-            hint="open it in its own program, save it as a PDF, and use that",
-        )
-    return answer.decode("utf-8", "replace")

@@ -171,7 +171,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     faults += missing
     known = about.get("Title", "")
     title, authors, text = title_and_authors([line for sheet in made for line in sheet.lines], body, known)
-    if not title and known.casefold() not in ("", "untitled", "title"):
+    if not title and known.casefold() not in ("", "untitled", "title") and not speech(known):
         title = known
         faults.append("the title is from the file's metadata: none was found on the first page")
     parts = divisions(text, body)

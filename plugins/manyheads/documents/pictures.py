@@ -2,7 +2,6 @@
 
 import math
 import zipfile
-import zlib
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from manyheads.base.errors import DocumentError
 from manyheads.base.files import inside
 from manyheads.documents.document import Box, Figure, Turn
+from manyheads.documents.folders import BROKEN
 from manyheads.documents.pdfium import opened, page_of, spare
 
 if TYPE_CHECKING:
@@ -70,15 +70,7 @@ def _unpacked(path: Path, name: str) -> BytesIO:
             member = next(one for one in archive.namelist() if f"/{one}".endswith(f"/{name}"))
             with archive.open(member) as file:
                 return BytesIO(file.read(LARGEST))
-    except (
-        StopIteration,
-        zipfile.BadZipFile,
-        zlib.error,
-        RuntimeError,
-        OSError,
-        ValueError,
-        EOFError,
-    ) as error:
+    except (*BROKEN, StopIteration) as error:
         raise PictureError("missing", f"{path}: no picture {name}", tried=str(error)) from error
 
 

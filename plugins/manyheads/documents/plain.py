@@ -18,6 +18,7 @@ from manyheads.base.resources import parse_json
 from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Document, Figure, Note, Reference, Table, letter_count
 from manyheads.documents.draft import CAPTION, ITEM, Block, Draft, draft_of
+from manyheads.documents.headings import FLOAT
 from manyheads.documents.html import read_html
 from manyheads.documents.layout import groups, joined
 from manyheads.documents.pictures import beside
@@ -224,7 +225,7 @@ def _add_float(draft: Draft, one: Mapping[str, Any], folder: Path) -> None:
     number = str(_first(one, "number", "num", "label") or "").strip(". ")
     if match := CAPTION.match(caption):
         number, caption = number or match[2], match[3]
-    number = re.sub(r"^(?:figure|fig\.?|table|tab\.?)\s*", "", number, flags=re.I)
+    number = re.sub(rf"^{FLOAT}\s*", "", number, flags=re.I)
     others = draft.tables if "tab" in kind else draft.figures
     number, page = number or str(len(others) + 1), _year(one.get("page")) or 0
     parts: Any = {"number": number, "caption": caption, "page": page}

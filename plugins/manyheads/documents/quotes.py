@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from manyheads.base.papers import fold
 from manyheads.documents.document import SIGN, Box, Document, Limits, word_count
+from manyheads.documents.headings import FLOAT
 from manyheads.documents.pdfium import opened, page_of
-from manyheads.documents.words import Letter, PageFrame, direction_of, letters_of
+from manyheads.documents.words import Letter, PageFrame, direction_of, ink_of, letters_of
 
 SHORT = 4
 """Words below which a quote must match exactly."""
@@ -43,7 +44,7 @@ GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\(\s*(?:\.\s?\.\s?\.|…
 WORD = re.compile(rf"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[{SIGN}]|[^\W\d_{SIGN}]+(?:['’][^\W\d_]+)?")
 RUN = re.compile(r"[^\W_]+")
 LIGATURE = str.maketrans("", "", "fil")
-CAPTION = re.compile(r"(?i)^\W*(?:fig(?:ure|\.)?|table|tab\.)\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
+CAPTION = re.compile(rf"(?i)^\W*{FLOAT}\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
 """The label of a caption, which a document stores without it."""
 ALIKE = str.maketrans(
     dict.fromkeys("“”„‟″«»", '"')
@@ -363,16 +364,11 @@ def quote_boxes(path: Path, page: int, text: str) -> list[Box]:
     for part in GAP.split(text):
         for start, end in _spans(printed, Letters(part, cited=True).text):
             for number in dict.fromkeys(owners[start:end]):
-                if lines and _goes_on(_box(reading, lines[-1]), _box(reading, [letters[number]])):
+                if lines and _goes_on(ink_of(lines[-1], reading), ink_of([letters[number]], reading)):
                     lines[-1].append(letters[number])
                 else:
                     lines.append([letters[number]])
-    return [_box(shown, line) for line in lines]
-
-
-def _box(place: PageFrame, letters: Sequence[Letter]) -> Box:
-    lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
-    return place.box(min(lefts), min(bottoms), max(rights), max(tops))
+    return [ink_of(line, shown) for line in lines]
 
 
 def _spans(printed: str, part: str) -> list[tuple[int, int]]:

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,6 +29,7 @@ from manyheads.documents.latex import read_latex
 from manyheads.documents.office import office_reader
 from manyheads.documents.pdf import TextlessError, read_pdf
 from manyheads.documents.plain import read_json, read_markdown, read_plain
+from manyheads.documents.programs import run_program
 from manyheads.documents.recognition import TOOLS, recognised
 from manyheads.documents.tei import read_tei
 
@@ -47,6 +47,8 @@ OFFICE = {
 }
 """Unsupported formats, by first bytes."""
 KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON; with the extra `office` Word, OpenDocument, EPUB, JATS, reStructuredText or Typst"
+ANSWER = 1_000_000_000
+"""Maximum bytes of a document."""
 GRACE = 10.0
 """Seconds after its limit at which a process is stopped."""
 MEMORY = 768 * 1024**2
@@ -100,7 +102,7 @@ READERS: Mapping[str, DocumentReader] = {
     ),
     "rst": _Format((".rst", ".rest"), NEVER, office_reader("rst")),
     "typst": _Format((".typ", ".typst"), NEVER, office_reader("typst")),
-    "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path)),
+    "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path.read_bytes(), path)),
     "html": _Format(
         (".html", ".htm", ".xhtml"),
         rb"(?:<\?xml[^>]*>|<!--.*?-->|\s)*<(?:!doctype html|html)",
@@ -255,31 +257,24 @@ def read_apart(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Docum
         return read_document(path, limits, reader)
     seconds = limits.seconds + GRACE
     failed = f"takes more than {MEMORY // 2**20} MB of memory, or crashed PDFium"
-    answer = b""
-    try:
-        with _places:
-            answer = subprocess.run(
-                # with -P, no file of the working folder is imported
-                [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
-                input=json.dumps({"path": str(path), "limits": asdict(limits)}).encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=seconds,
-                env={
-                    **os.environ,
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                },
-            ).stdout
-    except subprocess.TimeoutExpired:
+    with _places:
+        ended = run_program(
+            # with -P, no file of the working folder is imported
+            [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
+            json.dumps({"path": str(path), "limits": asdict(limits)}).encode(),
+            seconds=seconds,
+            most=ANSWER,
+            env={"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+    if ended.late:
         failed = f"took more than {seconds:g} s"
-    if not answer.endswith(b"\n"):
+    if not ended.answer.endswith(b"\n"):
         raise DocumentError(
             f"{path} cannot be read: it {failed}",
             tried="reading it in a separate process",
             hint="open it in a viewer, print it to a new PDF, and use that",
         )
-    told = json.loads(answer)
+    told = json.loads(ended.answer)
     if "error" in told:
         kind = TextlessError if "pages" in told else DocumentError
         raise kind(told.pop("error"), **told)

@@ -1,13 +1,13 @@
 """Text recognition of a PDF's pages that have no text, by OCRmyPDF or Tesseract, where they are installed and named."""
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.base.errors import DocumentError
 from manyheads.documents.pdfium import LOCK, opened
 from manyheads.documents.pictures import render
+from manyheads.documents.programs import run_program
 
 TOOLS = ("ocrmypdf", "tesseract")
 """Names of readers; `tesseract:deu+eng` names languages, too."""
@@ -57,20 +57,12 @@ def _run(command: Sequence[str], pages: int) -> None:
             tried=f"{program} on the PATH",
             hint="install it (apt install ocrmypdf, brew install ocrmypdf; tesseract comes with it), or name the reader `auto`",
         )
-    try:
-        done = subprocess.run(
-            [found, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=EACH * (1 + pages)
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DocumentError(
-            f"{program} took more than {error.timeout:g} s", tried=" ".join(command)
-        ) from error
-    if done.returncode:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
-        raise DocumentError(
-            f"{program} failed: {told[-1] if told else f'exit code {done.returncode}'}",
-            tried=" ".join(command),
-        )
+    ended = run_program([found, *command[1:]], seconds=(seconds := EACH * (1 + pages)))
+    if ended.late:
+        raise DocumentError(f"{program} took more than {seconds:g} s", tried=" ".join(command))
+    if ended.code:
+        told = ended.said.splitlines()[-1:] or [f"exit code {ended.code}"]
+        raise DocumentError(f"{program} failed: {told[0]}", tried=" ".join(command))
 
 
 def _replace(path: Path, pages: Path, numbers: Sequence[int], made: Path) -> None:

@@ -133,7 +133,7 @@ def _title(head: Sequence[TextLine], body: float, told: str) -> tuple[int, int]:
     below = next((n for n, one in enumerate(head) if n > stop and one.largest >= body + 1), 0)
     if below and any(MASTHEAD.search(one.text) for one in head[start:below]) and not _authors(head[:below]):
         # The journal's name stands above the title, larger.
-        return below + _title(head[below:], body, "")[0], below + _title(head[below:], body, "")[1]
+        start, stop = (below + line for line in _title(head[below:], body, ""))
     return start, stop
 
 

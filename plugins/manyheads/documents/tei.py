@@ -11,12 +11,13 @@ from manyheads.base.papers import identify
 from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Box, Document, Figure, Note, Reference, Table, hull, letter_count
 from manyheads.documents.draft import Draft, year_told
+from manyheads.documents.headings import FLOAT
 from manyheads.documents.layout import STAMP
 from manyheads.documents.sections import REFERENCES, Division
 
 TEI = "{http://www.tei-c.org/ns/1.0}"
 ID = "{http://www.w3.org/XML/1998/namespace}id"
-NUMBER = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d+[a-z]?)\s*[:.|]?\s*", re.I)
+NUMBER = re.compile(rf"^{FLOAT}\s*([A-Z]?\.?\d+[a-z]?)\s*[:.|]?\s*", re.I)
 SUBMITTED = re.compile(
     r"^(?:Under review|Published|Accepted) as an? .{4,20}? paper at [A-Z][\w ]{2,20}? \d{4}\s+"
 )
@@ -27,20 +28,15 @@ COORDS = re.compile(r"(?:^|;)" + ",".join([r"(-?\d+(?:\.\d+)?)"] * 5) + r"(?=;|$
 LETTERED = re.compile(r"^([A-Z](?:\.\d+)*)\.?\s+(?=\S)")
 
 
-def read_tei(path: Path) -> Document:
+def read_tei(text: bytes, path: Path) -> Document:
     """A paper's full text from GROBID; no entity is expanded, nothing is fetched.
 
+    Args:
+        text: of a file, or a server's answer for the paper at `path`.
+
     Raises:
-        DocumentError: the file is not well-formed TEI, or has entities.
+        DocumentError: it is not well-formed TEI, or has entities.
     """
-    try:
-        return tei_of(path.read_bytes(), path)
-    except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def tei_of(text: bytes, path: Path) -> Document:
-    """As `read_tei`, of the content of a file, or of a server's answer for a paper."""
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
@@ -175,7 +171,7 @@ def _captioned(figure: Any) -> dict[str, Any]:
     match = NUMBER.match(head) or NUMBER.match(text)
     caption = text if NUMBER.match(text) or not head else f"{head} {text}".strip()
     page, box = _place(figure.get("coords", ""))
-    number = label or (match[1] if match else "")
+    number = label or (match[2] if match else "")
     return {"number": number, "caption": NUMBER.sub("", caption), "page": page, "box": box}
 
 

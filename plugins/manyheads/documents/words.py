@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
@@ -236,9 +236,14 @@ def accented(letters: list[Letter]) -> list[Letter]:
     return list(merged.values())
 
 
-def word_of(letters: list[Letter], place: PageFrame) -> PdfWord:
+def ink_of(letters: Sequence[Letter], place: PageFrame) -> Box:
+    """The bounds of letters."""
     lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
-    ink = place.box(min(lefts), min(bottoms), max(rights), max(tops))
+    return place.box(min(lefts), min(bottoms), max(rights), max(tops))
+
+
+def word_of(letters: list[Letter], place: PageFrame) -> PdfWord:
+    ink = ink_of(letters, place)
     styles = [one.style for one in letters if one.style]
     largest = max(styles, key=lambda style: style.size)
     sizes = [style.size for style in styles]

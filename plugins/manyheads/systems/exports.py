@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,13 +17,13 @@ from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.corpus.corpora import bylines
 from manyheads.corpus.records import Rejects
 from manyheads.datasets.opening import open_corpus
-from manyheads.documents.office import pandoc_for
+from manyheads.documents.programs import run_pandoc
 from manyheads.models.offline import LABEL
 from manyheads.report.references import REFERENCES, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 log = logging.getLogger("manyheads")
-PANDOC = "+RTS -M512M -RTS --sandbox --quiet -f commonmark-raw_html+pipe_tables+tex_math_dollars -t docx -o -"
+PANDOC = "-f commonmark-raw_html+pipe_tables+tex_math_dollars -t docx -o -"
 MOST_AUTHORS = 10
 """Authors named in a list of references; the other formats name all."""
 
@@ -198,20 +197,12 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
 
 
 def docx(run: RunResult[Any], folder: Path) -> bytes:
-    """The Markdown as a document of Word; raises `DocumentError` without Pandoc."""
+    """The Markdown as a document of Word; raises `DocumentError` without Pandoc, or if it fails."""
     if not (text := markdown(run, folder)):
         return b""
     # Pandoc would drop tags, and fetch pictures without its sandbox.
     text = re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
-    command = [pandoc_for("docx", "another --format: md"), *PANDOC.split()]
-    try:
-        done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=60)
-    except (subprocess.SubprocessError, OSError) as error:
-        raise SubjectError(f"{folder}: Pandoc failed: {error}", hint="another --format: md") from error
-    if done.returncode:
-        why = plain(done.stderr.decode("utf-8", "replace"))[:300]
-        raise SubjectError(f"{folder}: Pandoc failed: {why}", hint="another --format: md")
-    return done.stdout
+    return run_pandoc(f"{folder} as docx", PANDOC, text.encode("utf-8", "replace"), "another --format: md")
 
 
 FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str | bytes]] = {

@@ -97,6 +97,7 @@ RATED = {
 MODEL = {"a": 7, "b": 7, "c": 4, "d": 3, "e": 8, "f": 3, "g": 9}
 
 
+@pytest.mark.slow
 def test_ratings_of_the_ai_scientist(tmp_path: Path) -> None:
     lines = ["paper_id\t0\t1\t2\tdecision"]
     for paper, some in RATED.items():

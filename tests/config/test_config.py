@@ -295,3 +295,8 @@ def test_a_hundred_unknown_keys_are_answered_at_once(tmp_path: Path) -> None:
     assert "and 93 more" in str(caught.value)
     assert "did you mean turns" in str(caught.value)
     assert len(str(caught.value)) < 3000
+
+
+def test_the_number_of_a_paper_is_a_text() -> None:
+    assert parse_set("inputs.paper=2401.10010") == {"inputs": {"paper": "2401.10010"}}
+    assert parse_set("temperature=0.70") == {"temperature": 0.7}

@@ -1,6 +1,7 @@
 """Config files: found, read, merged in order, then `--set a.b=c`, then validated (used by `systems.load`); JSON Schemas of models."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
@@ -142,6 +143,10 @@ def merge(
     return merged
 
 
+ARXIV = re.compile(r"\d{4}\.\d{4,5}")
+"""The number of a paper, which as a number of YAML would lose its last zero."""
+
+
 def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is parsed as JSON, else as YAML."""
     key, equals, value = setting.partition("=")
@@ -166,7 +171,7 @@ def _value(text: str) -> Any:
     if text.lstrip().startswith(JSON):
         with suppress(ValueError):
             return parse_json(text)
-    return parse_yaml(text)
+    return text if ARXIV.fullmatch(text.strip()) else parse_yaml(text)
 
 
 def setting_in_short(setting: str) -> str:

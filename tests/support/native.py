@@ -275,4 +275,4 @@ async def role_of(
     try:
         yield ask
     finally:
-        await (agent.model if name == "agentscope" else agent).close()
+        await agent.close()

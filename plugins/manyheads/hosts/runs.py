@@ -1,6 +1,7 @@
 """Runs in code: one by `await run("virsci", …)`; those of a team, begun by messages, paused, resumed, saved, each in its folder."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from manyheads.base.folders import CONFIG, JOURNAL
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
-from manyheads.core.events import AnyEvent, Judged, Person, Result
+from manyheads.core.events import AnyEvent, Judged, Person, Result, Warned
 from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
@@ -24,6 +25,8 @@ from manyheads.models.prices import with_prices
 from manyheads.systems import results
 from manyheads.systems.loading import AnyConfig, load, load_for, reopen, validate
 from manyheads.team.system import System, system_of
+
+log = logging.getLogger("manyheads")
 
 
 async def run(
@@ -238,6 +241,7 @@ class TeamRuns(Generic[S]):
         try:
             async with aclosing(session.events(self._make_host)) as events:
                 async for event in events:
+                    log_warning(self._name, event)
                     if isinstance(event, Result):
                         state.finished = True
                     yield event
@@ -276,6 +280,12 @@ class TeamRuns(Generic[S]):
         self._paused = False
         if self._host:
             self._host.resume()
+
+
+def log_warning(name: str, event: AnyEvent) -> None:
+    """Tell the app of a warning."""
+    if isinstance(event, Warned):
+        log.warning("%s: %s", name, event.message)
 
 
 async def next_event(

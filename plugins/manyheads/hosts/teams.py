@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
@@ -30,7 +29,7 @@ from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
 from manyheads.hosts.clients import ClientHost, described
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
-from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns
+from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, log_warning
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.systems import system_of as system_by
@@ -42,7 +41,6 @@ from manyheads.team.tools import tool
 Client = TypeVar("Client")
 SPEAKERS = ("speaker", "candidate", "by", "voter")
 """Where events name who speaks."""
-log = logging.getLogger("manyheads")
 Emit = Literal["all", "final"]
 """What a team says: everything, or only its result, so that a surrounding chat stays short."""
 T = TypeVar("T", bound="SystemTeam[Any]")
@@ -250,12 +248,13 @@ class SyncTeam(SystemTeam[Client]):
 
 
 def sentence(event: AnyEvent) -> str:
-    """An event as a sentence; empty for events that only report progress.
+    """An event as a sentence; empty for events that only report progress, and for warnings, which other agents would
+    read as a part of the talk: the log, the report and the result have them.
 
     Reasons for joining or voting are left out: an earlier event has them.
     """
     match event, words(event):
-        case _, None:
+        case (_, None) | (Warned(), _):
             return ""
         case Said(), _:
             return with_label(event.text, event.model)
@@ -342,12 +341,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
         return host(models, recall, attempts, ready)
 
-    def tell(event: AnyEvent) -> None:
-        if isinstance(event, Warned):
-            log.warning("%s: %s", name, event.message)
-
     async def answer(arguments: Any) -> str:
-        async with offhand(chosen, make_host, tell) as run:
+        async with offhand(chosen, make_host, partial(log_warning, name)) as run:
             text = await service.run(run, arguments)
             return with_label(text, OFFLINE if OFFLINE in run.writers else "")
 

@@ -44,7 +44,7 @@ from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, Gov
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import InputFunction, person_of, question
 from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, next_event
-from manyheads.hosts.teams import LiveRun, SyncTeam, about, native_class, native_classes, sentence
+from manyheads.hosts.teams import Emit, LiveRun, SyncTeam, about, native_class, native_classes, sentence
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
@@ -64,6 +64,7 @@ class Story:
     name: str
     session_id: str
     schema: type[BaseModel] | None
+    emit: Emit = "all"
     reply_id: str = field(default_factory=lambda: uuid4().hex)
     counted: Usage = NOTHING
 
@@ -82,8 +83,10 @@ class Story:
         return self.enter(*self._parts(event), about=about(event))
 
     def _parts(self, event: AnyEvent) -> Iterator[AgentEvent]:
-        text = sentence(event)
+        text = sentence(event) if self.emit == "all" else ""
         match event:
+            case _ if not text:
+                pass
             case Stage():
                 text = f"\n## {text}"
             case Said():
@@ -200,7 +203,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
     `custom_agent_cls`. It has its own models, tools and limits, and ignores those that a service passes to its agents.
 
     Args:
-        config, sets, model, model_client, out, listens_to, changes: as `manyheads.hosts.teams.SystemTeam`.
+        config, sets, model, model_client, out, emit, listens_to, changes: as `manyheads.hosts.teams.SystemTeam`.
         person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
             default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and continues
             with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of
@@ -224,6 +227,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         model: ChatModelBase | ModelConfig | str | None = None,
         model_client: ChatModelBase | ModelConfig | str | None = None,
         out: str | Path = "runs",
+        emit: Emit = "all",
         listens_to: str | None = None,
         middlewares: Sequence[MiddlewareBase] | None = None,
         state: AgentState | None = None,
@@ -250,6 +254,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         if kept := state.middle_context.get(KEPT):
             self.load_state({**kept, "session_id": state.session_id})
         self._prompt, self._running, self._interrupted = prompt, False, False
+        self._emit: Emit = emit
         self._step: asyncio.Future[Any] | None = None
         self._story: Story | None = None
 
@@ -300,7 +305,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         run = await self._run_of(_given([*self.state.context, *messages]), answers)
         self.state.context.clear()
         if self._story is None or run is not goes_on:
-            self._story = Story(self.name, self.state.session_id, structured_schema)
+            self._story = Story(self.name, self.state.session_id, structured_schema, self._emit)
         story = self._story
         self.state.reply_id = story.reply_id
         self._running, self._interrupted = True, False

@@ -203,6 +203,13 @@ async def _answer(agent: AssistantAgent, question: str) -> str:
     return (await agent.run(task=question)).messages[-1].to_text()
 
 
+FILLED = frozenset((
+    "name", "model_client", "system_message", "tools", "handoffs", "memory", "workbench", "model_context",
+    "model_client_stream",
+))  # fmt: skip
+"""The arguments of `AssistantAgent` that a role fills in."""
+
+
 def role_agent(
     role: str,
     model: ChatCompletionClient | ModelConfig | str,
@@ -226,21 +233,26 @@ def role_agent(
         memory: in addition to `knowledge`.
         model_context: limits the chat; by default to the latest whole rounds that fit the context of a named model.
         settings: `name`, `tools`, `library`, `corpus`, `knowledge`, `paths`, and variables of the role's system prompt; see
-            `manyheads.hosts.roles.RoleSpec`. `knowledge` may be a bank's folder or URL; then the agent can be dumped as JSON.
+            `manyheads.hosts.roles.RoleSpec`. With a bank's folder or URL as `knowledge` the agent can be dumped as JSON.
+            `native` has further arguments of `AssistantAgent`: `native={"max_tool_iterations": 2}`.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
     chosen = model_for(model)
     client = ModelClient(chosen) if isinstance(chosen, ModelConfig) else chosen
-    spec, ledger = RoleSpec.of(role, settings), Ledger()
+    spec, ledger = RoleSpec.of(role, settings, AssistantAgent, FILLED), Ledger()
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
     tools = part.native(CoreTool, *handoffs, calls_tools=client.model_info["function_calling"])
     memories = [] if spec.knowledge is None else [KnowledgeMemory(spec.knowledge)]
+    native: dict[str, Any] = {
+        "description": part.card.description, "max_tool_iterations": TOOL_ROUNDS, "reflect_on_tool_use": True,
+        **spec.native,
+    }  # fmt: skip
     agent = RoleAgent(
-        spec.agent_name, client, description=part.card.description, system_message=part.system, tools=tools or None,
+        spec.agent_name, client, system_message=part.system, tools=tools or None,
         handoffs=list(handoffs) or None, workbench=workbench, memory=[*memories, *memory] or None,
-        model_client_stream=model_client_stream, max_tool_iterations=TOOL_ROUNDS, reflect_on_tool_use=True,
+        model_client_stream=model_client_stream, **native,
     )  # fmt: skip
     library, paths = spec.library.config if spec.library else None, tuple(map(str, spec.paths))
     casting = Casting(

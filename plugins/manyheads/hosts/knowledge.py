@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.asking.prompts import Prompts
+from manyheads.base.errors import EmbeddingError
 from manyheads.base.resources import Resources
 from manyheads.corpus.ecosystem import Hit, KnowledgeBank, Years
 from manyheads.corpus.embedding import load_embedder
@@ -33,11 +34,15 @@ class BankReader:
         """The k papers nearest to each text, best first; raises `CorpusError` if there is no bank at the place."""
         async with self._opening:
             if self._bank is None:
-                embedder = await asyncio.to_thread(load_embedder, self.embedding)
-                self._bank = await asyncio.to_thread(
-                    KnowledgeBank.open, self.place or "", embedder, read_only=True
-                )
+                self._bank = await asyncio.to_thread(self._open, self.place or "")
         return await self._bank.search(texts, k, years=self.years)
+
+    def _open(self, place: str) -> KnowledgeBank:
+        try:
+            return KnowledgeBank.open(place, load_embedder(self.embedding), read_only=True)
+        except EmbeddingError as error:
+            error.hint = f"name its model: KnowledgeBank.open({place!r}, load_embedder(…))"
+            raise
 
     def passage(self, hits: Sequence[Hit]) -> str:
         """Papers as a model is shown them, fenced and labelled; empty for none."""

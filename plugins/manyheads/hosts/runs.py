@@ -139,7 +139,7 @@ class TeamRuns(Generic[S]):
         self.config = config.model_copy(update={"host": host.framework, "models": aliases})
         self.out, self.listens_to, self.person = Path(out), listens_to, person
         self.state = state.model_copy(update={"system": team.system})
-        self._kind, self._settings, self._paused = host, settings or {}, False
+        self._kind, self.settings, self._paused = host, settings or {}, False
         self._host: ClientHost[Any] | None = None
         self._refused: str | None = None
 
@@ -264,7 +264,7 @@ class TeamRuns(Generic[S]):
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
         ready = {"default": self.model} if self.model else None
-        self._host = self._kind(models, recall, attempts, ready, **self._settings)
+        self._host = self._kind(models, recall, attempts, ready, **self.settings)
         if self._paused:
             self._host.pause()
         return self._host

@@ -36,6 +36,7 @@ from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
 from manyheads.systems.loading import AnyConfig, load_for
 from manyheads.systems.results import in_full, typed
+from manyheads.team.system import Service, System
 from manyheads.team.tools import tool
 
 Client = TypeVar("Client")
@@ -310,6 +311,18 @@ def about(event: AnyEvent) -> dict[str, str]:
     return about | {name: getattr(event, name) for name in ("task", "part", "model") if hasattr(event, name)}
 
 
+def service_of(name: str) -> tuple[System, Service]:
+    """The service that becomes a tool of this name, and its system; raises `ConfigError` if there is none."""
+    services = {
+        service.name: (system, service) for system in systems().values() for service in system.services
+    }
+    if name not in services:
+        raise ConfigError(
+            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
+        )
+    return services[name]
+
+
 def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
     """Part of a system as one tool, see `Service`; each host wraps it as its own kind of tool.
 
@@ -325,14 +338,7 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     Raises:
         ConfigError: no such tool, or the config is not valid.
     """
-    services = {
-        service.name: (system, service) for system in systems().values() for service in system.services
-    }
-    if name not in services:
-        raise ConfigError(
-            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
-        )
-    system, service = services[name]
+    system, service = service_of(name)
     chosen = load_for(f"{name} is done by {system.name}", system.name, config)
     default, ready = described(name, host, model, chosen.models["default"])
     models = {alias: settled(each) for alias, each in {**chosen.models, "default": default}.items()}

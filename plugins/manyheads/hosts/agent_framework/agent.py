@@ -15,6 +15,7 @@ from agent_framework import (
     CompactionStrategy,
     Content,
     ContextProvider,
+    RawAgent,
     ResponseStream,
     SessionContext,
     TruncationStrategy,
@@ -43,6 +44,7 @@ from manyheads.hosts.runs import TeamMessage, next_event
 from manyheads.hosts.teams import SyncTeam, about, event_view, native_class, native_classes
 from manyheads.literature.library import Library
 from manyheads.models.requests import ROOM
+from manyheads.systems.loading import AnyConfig
 
 
 class KnowledgeProvider(ContextProvider):
@@ -203,7 +205,7 @@ def role_agent(
     chosen = model_for(model)
     ready = None if isinstance(chosen, ModelConfig) else chosen
     config = chosen if isinstance(chosen, ModelConfig) else NativeModel.describe(chosen, ModelConfig())
-    spec, ledger = RoleSpec.of(role, settings, Agent, FILLED), Ledger()
+    spec, ledger = RoleSpec.of(role, settings, Agent, FILLED), Ledger(spans=False)
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
     room = config.window - min(config.max_tokens or ROOM, config.window // 4) - len(part.system) // 4
@@ -278,15 +280,23 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
 
         VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
-    The arguments are those of `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
+    Args:
+        middleware: of Agent Framework, for agents, functions or chats: of the speakers' agents, shared by all.
+        settings: see `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
     ending, serves = "Agent", AgentFrameworkHost
-    INJECTABLE: ClassVar[set[str]] = {"model_client"}
+    INJECTABLE: ClassVar[set[str]] = {"model_client", "middleware"}
     _running = False
+
+    def __init__(
+        self, config: AnyConfig = None, *sets: str, middleware: Sequence[Any] = (), **settings: Any
+    ) -> None:
+        super().__init__(config, *sets, **settings)
+        self._runs.settings = {"middleware": tuple(middleware)}
 
     def _join(self, name: str) -> None:
         BaseAgent.__init__(self, name=name, description=self.about)
@@ -362,6 +372,13 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             for name, value in data.items()
             if name not in (exclude or ()) and not (exclude_none and value is None)
         }
+
+    as_mcp_server: Any = RawAgent.as_mcp_server
+    """The system as an MCP server with one tool; see `Agent.as_mcp_server`."""
+
+    def _get_agent_name(self) -> str:
+        """The tool's name of `as_mcp_server`."""
+        return self.name or type(self).__name__
 
     @property
     def _key(self) -> str:

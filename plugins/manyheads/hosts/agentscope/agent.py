@@ -25,6 +25,7 @@ from manyheads.hosts.agentscope.host import (
     OwnWords,
     Whole,
     function_tool,
+    ledger_of,
 )
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.knowledge import BankReader
@@ -83,7 +84,7 @@ def role_agent(
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    ledger = Ledger()
+    ledger = ledger_of(middlewares)
     chosen = model_for(model)
     client = GovernedModel(NativeModel(chosen), ledger) if isinstance(chosen, ModelConfig) else chosen
     spec = RoleSpec.of(role, settings, Agent, FILLED)

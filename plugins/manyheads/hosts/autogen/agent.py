@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
@@ -14,7 +14,7 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import CancellationToken, Component, FunctionCall
 from autogen_core.memory import Memory
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
@@ -64,6 +64,11 @@ class CoreTool(BaseTool[BaseModel, Any]):
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""
         return await run_tool(self._tool, self._ledger, args)
+
+
+def _is_bare(tool: object) -> TypeGuard[CoreTool]:
+    """Whether it is a tool of ours that no file can hold by itself."""
+    return isinstance(tool, CoreTool) and not isinstance(tool, Component)
 
 
 def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
@@ -155,7 +160,7 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
 
     def _to_config(self) -> RoleAgentConfig:
         """The agent's config for JSON, without keys."""
-        own = [tool for tool in self._tools if isinstance(tool, CoreTool)]
+        own = [tool for tool in self._tools if _is_bare(tool)]
         if lost := [tool.name for tool in own if tool.name not in self.cast_tools or self.casting is None]:
             raise ConfigError(
                 f"agent {self.name!r}: a file cannot hold its tools {', '.join(lost)}",
@@ -167,7 +172,7 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
             config = super()._to_config()
         finally:
             self._workbench = benches
-        theirs = (tool for tool in self._tools if not isinstance(tool, CoreTool))
+        theirs = (tool for tool in self._tools if not _is_bare(tool))
         native = [without_keys(tool.dump_component()) for tool in theirs]
         names = AssistantAgentConfig.model_fields
         data: dict[str, Any] = {name: without_keys(getattr(config, name)) for name in names}

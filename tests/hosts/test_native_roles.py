@@ -180,6 +180,7 @@ def test_no_key_stands_in_a_dump(llm: LLM) -> None:
     )  # fmt: skip
     buffered: Callable[[], ComponentModel] = BufferedChatCompletionContext(2).dump_component
     agent = autogen.role_agent("reviewer", client, model_context=BufferedChatCompletionContext(2))
+    assert agent.dump_component().description == agent.description
     text = agent.dump_component().model_dump_json()
     assert "sk-secret" not in text
     assert "*****" not in text

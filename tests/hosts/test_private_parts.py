@@ -102,6 +102,8 @@ def test_nothing_else_is_used() -> None:
     known = {*NAMES, *DOCUMENTED, *OWN}
     used = {name for module, tree in _modules() for name in (*_of_others(tree), *_inherited(module, tree))}
     assert used <= known
-    assert {name for name in known if _is_private(name)} <= used | {"_client", "_create_args", "_get_agent_name"}, (
-        "no longer used"
-    )
+    assert {name for name in known if _is_private(name)} <= used | {
+        "_client",
+        "_create_args",
+        "_get_agent_name",
+    }, "no longer used"

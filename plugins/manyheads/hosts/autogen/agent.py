@@ -14,7 +14,7 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_core import CancellationToken, Component, FunctionCall
+from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall
 from autogen_core.memory import Memory
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
@@ -157,6 +157,10 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
         if self._library:
             await self._library.close()
         await super().close()
+
+    def dump_component(self) -> ComponentModel:
+        """The agent for JSON, described as its role is: AutoGen Studio shows it."""
+        return super().dump_component().model_copy(update={"description": self.description})
 
     def _to_config(self) -> RoleAgentConfig:
         """The agent's config for JSON, without keys."""

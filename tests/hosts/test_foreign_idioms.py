@@ -99,6 +99,7 @@ async def test_a_role_hands_over_to_another(llm: LLM) -> None:
 # A knowledge bank of one's own.
 
 
+@pytest.mark.slow  # loads an embedding model
 async def test_a_role_opens_a_bank_by_its_place(llm: LLM, name: str, place: str, tmp_path: Path) -> None:
     async with role_of(name, "reviewer", model(llm), knowledge=Path(place)) as ask:
         with pytest.raises(EmbeddingError, match="built with lexical") as refused:

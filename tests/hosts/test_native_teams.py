@@ -72,8 +72,8 @@ def test_every_system_is_a_class_of_every_host(system: str) -> None:
     assert refused.value.hint == f"in code: manyheads.hosts.agentscope.{camel}Pipeline(config)"
 
 
-ALIKE = {"virsci": "agentscope", "ranking": "agentscope", "mamorx": "agent_framework"}
-IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
+ALIKE = {"virsci": "agentscope", "conference-review": "agent_framework"}
+IN_TURN = {"rebuttal": "agentscope"}
 """Where the quick suite runs a system beside AutoGen, and where it stops one; the slow one does so with all, everywhere."""
 
 

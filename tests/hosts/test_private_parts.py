@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -81,8 +80,10 @@ def _of_others(tree: ast.AST) -> Iterator[str]:
 
 
 @cache
-def _words(kind: type[Any]) -> list[str]:
-    return re.findall(r"(?:self\.|def )(_\w+)", inspect.getsource(kind))
+def _words(kind: type[Any]) -> set[str]:
+    """The names that a class defines, or that its methods read or set."""
+    codes = [each.__code__ for each in vars(kind).values() if inspect.isfunction(each)]
+    return {*vars(kind), *(name for code in codes for name in code.co_names)}
 
 
 def _inherited(module: Any, tree: ast.AST) -> Iterator[str]:

@@ -26,9 +26,6 @@ from support.command import result_of
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, SMALL, TOPIC, small
 
-NESTED = "rebuttal"
-"""What the quick suite nests; the slow one nests every system."""
-
 
 @pytest.fixture
 def llm() -> Iterator[LLM]:
@@ -118,14 +115,11 @@ def test_nothing_else_ships_as_json() -> None:
     assert sorted(path.stem for path in shipped.iterdir()) == sorted(SMALL)
 
 
-@pytest.mark.parametrize(
-    "system", [pytest.param(name, marks=[] if name == NESTED else [pytest.mark.slow]) for name in ASKED]
-)
-async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path, system: str) -> None:
-    team = team_of(system)(small(system, llm), out=tmp_path, emit="final", name="inner")
+async def test_it_nests_in_a_round_robin_from_json(llm: LLM, tmp_path: Path) -> None:
+    team = RebuttalTeam(small("rebuttal", llm), out=tmp_path, emit="final", name="inner")
     chat = loaded(RoundRobinGroupChat([team], max_turns=1).dump_component())
-    asked, last = texts(await chat.run(task=ASKED[system]))
-    assert (asked.content, last.source) == (ASKED[system], "inner")
+    asked, last = texts(await chat.run(task=TOPIC))
+    assert (asked.content, last.source) == (TOPIC, "inner")
     assert last.models_usage
     assert last.models_usage.prompt_tokens == result_of(only_run(tmp_path))["usage"]["input_tokens"]
 

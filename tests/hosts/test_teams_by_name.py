@@ -41,11 +41,6 @@ def test_the_same_config_in_five_ways(name: str, tmp_path: Path) -> None:
         assert each.config.host == name
 
 
-def test_data_is_of_the_class_system(name: str) -> None:
-    team = made(name, "rebuttal")({"rebuttal": {"max_iters": 2}}, seed=5)
-    assert (team.config.system, team.config.seed, team.config.settings.max_iters) == ("rebuttal", 5, 2)
-
-
 @pytest.mark.parametrize(
     ("config", "settings", "problem"),
     [

@@ -113,6 +113,8 @@ class TeamRuns(Generic[S]):
     Args:
         team: an instance of a class made by `native_class`; for its other arguments see `SystemTeam`.
         models: one, or none, in place of the config's default model, see `model_of`.
+
+    Attributes:
         settings: further arguments of the host.
     """
 
@@ -127,7 +129,6 @@ class TeamRuns(Generic[S]):
         state: S,
         listens_to: str | None = None,
         person: Person | None = None,
-        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._name, self._system = type(team).__name__, str(team.system)
         host: type[ClientHost[Any]] = team.serves
@@ -139,7 +140,8 @@ class TeamRuns(Generic[S]):
         self.config = config.model_copy(update={"host": host.framework, "models": aliases})
         self.out, self.listens_to, self.person = Path(out), listens_to, person
         self.state = state.model_copy(update={"system": team.system})
-        self._kind, self.settings, self._paused = host, settings or {}, False
+        self._kind, self._paused = host, False
+        self.settings: Mapping[str, Any] = {}
         self._host: ClientHost[Any] | None = None
         self._refused: str | None = None
 

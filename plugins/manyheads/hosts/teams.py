@@ -117,7 +117,7 @@ class SystemTeam(Generic[Client]):
             self, config, sets, changes, models, out, state, listens_to, self._person(someone)
         )
         self._emit: Emit = emit
-        self._join(safe_name(name or type(self).__name__))
+        self._join(safe_name(name or self._default_name()))
 
     def _new_state(self) -> RunState:
         return RunState()
@@ -125,6 +125,9 @@ class SystemTeam(Generic[Client]):
     def _person(self, person: Person | None) -> Person | None:
         """Who answers, in the framework's way if nobody is given."""
         return person
+
+    def _default_name(self) -> str:
+        return type(self).__name__
 
     def _join(self, name: str) -> None:
         """Initialise the framework's base class."""

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/how-to/a2a.md"
 
 
 @contextmanager
-def serving(program: str, path: str, tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def serving(program: str, path: str, tmp_path: Path) -> Generator[tuple[int, dict[str, str]]]:
     """A program of the page on a free port, once it answers."""
     for block in blocks(PAGE):
         if block.title:

@@ -41,7 +41,7 @@ class RoleSpec:
             who plays. Roles whose card lists `retrieve_inspirations` can search its literature database. A named corpus
             stays open until the process ends.
         knowledge: an open bank, or the folder or URL of one, whose papers are looked up for each question and shown with it.
-        native: arguments of the constructor of the framework's agent, such as `{"description": "…"}`; those of the role go before.
+        native: further arguments of the constructor of the framework's agent, such as `{"description": "…"}`; they replace ours.
         paths: your own folders of roles and prompts, searched first.
         variables: of the role's system prompt; the card has defaults.
     """

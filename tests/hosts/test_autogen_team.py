@@ -20,7 +20,7 @@ from manyheads.hosts.autogen import SingleTeam, VirSciTeam
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import small
+from support.native import own_client, small
 
 TOPIC = "Robust retrieval for robots"
 INFO = ModelInfo(
@@ -74,12 +74,9 @@ async def test_it_serves_as_a_tool_from_json(llm: LLM, tmp_path: Path) -> None:
     made = TeamTool(team(llm, tmp_path), "research", "Finds an idea.", return_value_as_last_message=True)
     tool = TeamTool.load_component(as_json(made.dump_component()))
     with LLM(tool_calls=[("research", {"task": TOPIC})], answers={}) as caller:
-        client = OpenAIChatCompletionClient(
-            model="m", base_url=caller.base_url, api_key="none", model_info=INFO
-        )
-        agent = AssistantAgent("boss", client, tools=[tool], system_message="Use the tool.")
-        result = await agent.run(task="Find an idea.")
-        await client.close()
+        async with own_client("autogen", caller.base_url) as client:
+            agent = AssistantAgent("boss", client, tools=[tool], system_message="Use the tool.")
+            result = await agent.run(task="Find an idea.")
     [done] = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
     assert not done.content[0].is_error
     assert done.content[0].content.startswith("# title")

@@ -27,7 +27,7 @@ from manyheads.hosts import agentscope, autogen
 from manyheads.hosts.autogen import ModelClient, RoleAgent
 from manyheads.literature.library import Library
 from support.llm import LLM
-from support.native import role_of
+from support.native import own_client, role_of
 from support.turns import LOOK_UP, model
 
 
@@ -124,17 +124,14 @@ async def test_memory_context_and_workbench(llm: LLM) -> None:
 
 
 async def test_words_as_they_come(llm: LLM) -> None:
-    client = OpenAIChatCompletionClient(
-        model="m", base_url=llm.base_url, api_key="none", model_info=ModelClient(model(llm)).model_info
-    )
-    for given in (client, model(llm)):
-        agent = autogen.role_agent("reviewer", given, model_client_stream=True)
-        items = [item async for item in agent.run_stream(task="An idea")]
-        chunks = [item for item in items if isinstance(item, ModelClientStreamingChunkEvent)]
-        assert chunks
-        assert (len(chunks) > 1) == (given is client)
-        await agent.close()
-    await client.close()
+    async with own_client("autogen", llm.base_url) as client:
+        for given in (client, model(llm)):
+            agent = autogen.role_agent("reviewer", given, model_client_stream=True)
+            items = [item async for item in agent.run_stream(task="An idea")]
+            chunks = [item for item in items if isinstance(item, ModelClientStreamingChunkEvent)]
+            assert chunks
+            assert (len(chunks) > 1) == (given is client)
+            await agent.close()
 
 
 @pytest.mark.slow  # opens the sample corpus

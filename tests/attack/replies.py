@@ -11,7 +11,6 @@ from attack.server import BEHAVIOURS, Misbehaving
 from support.arenas import arena
 from support.command import finish, served_by, start
 from support.hosts import HOSTS
-from support.native import can_ask
 from support.suites import write_suite
 
 SECONDS = 3
@@ -62,8 +61,6 @@ def wires(folder: Path) -> Figure:
     with Misbehaving() as server, Driver(SECONDS * 6, {"ANTHROPIC_API_KEY": SECRET}) as command:
         command("roles", cwd=folder)
         for wire, host in itertools.product(("openai", "ollama", "anthropic"), HOSTS):
-            if not can_ask(host, wire):
-                continue
             names = [f"mutant{rng.randrange(1000)}" for _ in range(times(16))]
             if wire != "openai":
                 names += [

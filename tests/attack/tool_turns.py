@@ -15,7 +15,7 @@ from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault, Kind
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.native import can_ask, hosting
+from support.native import hosting
 from support.requests import Request
 from support.turns import Look, model, turn
 from support.wires import Call
@@ -35,10 +35,9 @@ def tool_turns(folder: Path) -> Figure:
     figure = Figure("turns with tools: bad replies, calls nobody may make, refusals")
     rng, repeats = random.Random(5), range(times(1))
     for host, wire, bad, _ in itertools.product(HOSTS, ("openai", "anthropic"), BAD, repeats):
-        if can_ask(host, wire):
-            calls, faults, failing = rng.randint(1, 3), rng.randint(1, 2), rng.random() < 0.3
-            what = f"{bad} ×{faults} after {calls} calls, {wire}, {host}"
-            figure.add(what, asyncio.run(_repeated(host, wire, bad, calls, faults, failing, rng)))
+        calls, faults, failing = rng.randint(1, 3), rng.randint(1, 2), rng.random() < 0.3
+        what = f"{bad} ×{faults} after {calls} calls, {wire}, {host}"
+        figure.add(what, asyncio.run(_repeated(host, wire, bad, calls, faults, failing, rng)))
     for host, refusal in itertools.product(HOSTS, REFUSALS):
         figure.add(f"{refusal[1]}, {host}", asyncio.run(_refused(host, *refusal)))
         figure.add(f"calls though none is offered, {host}", asyncio.run(_unasked(host)))

@@ -4,11 +4,8 @@ from zlib import crc32
 
 import pytest
 
-from support.hosts import BOTH, HOSTS
-from support.native import Hosting, can_ask, hosting
-
-ON_BOTH = {"test_turns", "test_tools"}
-"""One turn in all its parts: the default suite holds two hosts to each rule of these files."""
+from support.hosts import HOSTS
+from support.native import Hosting, hosting
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -17,11 +14,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = {name for each in own for name in ([each] if isinstance(each, str) else each)}
     if "name" not in metafunc.fixturenames or "name" in names:
         return
-    # A provider's client may be missing on the third.
-    among = BOTH if "wire" in metafunc.fixturenames else HOSTS
-    one = among[crc32(metafunc.function.__name__.encode()) % len(among)]
-    quick = BOTH if metafunc.definition.path.stem in ON_BOTH else (one,)
-    cases = [pytest.param(host, marks=[] if host in quick else [pytest.mark.slow]) for host in HOSTS]
+    one = HOSTS[crc32(metafunc.function.__name__.encode()) % len(HOSTS)]
+    cases = [pytest.param(host, marks=[] if host == one else [pytest.mark.slow]) for host in HOSTS]
     metafunc.parametrize("name", cases)
 
 
@@ -29,11 +23,3 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def host(name: str) -> Hosting:
     """Opens the host on models, or on one that is the default."""
     return hosting(name)
-
-
-@pytest.fixture(autouse=True)
-def installed(request: pytest.FixtureRequest) -> None:
-    """Skips what needs a client that is not installed."""
-    case = request.node.name
-    if "agent_framework" in case and "anthropic" in case and not can_ask("agent_framework", "anthropic"):
-        pytest.skip("agent-framework-anthropic is not installed")

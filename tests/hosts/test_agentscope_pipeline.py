@@ -63,7 +63,7 @@ async def test_a_run_is_one_reply_with_its_usage(llm: LLM, tmp_path: Path) -> No
     assert message.usage is not None
     assert message.usage.input_tokens == found["usage"]["input_tokens"] > 0
     assert message.usage.output_tokens == found["usage"]["output_tokens"]
-    assert (message.get_text_content() or "").endswith(found["abstract"]["text"])
+    assert f"# {found['abstract']['title']}\n\n**Introduction.** " in (message.get_text_content() or "")
     assert "## 5/5" in shown
     assert f"{found['team'][0]['name']}, idea, turn 1:" in shown
 

@@ -12,7 +12,6 @@ from autogen_agentchat.messages import MemoryQueryEvent, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.memory import Memory, MemoryContent
 from autogen_core.models import ChatCompletionClient, CreateResult, UserMessage
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from manyheads.base.errors import ConfigError, CorpusError, UserError
 from manyheads.base.papers import Paper
@@ -22,6 +21,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.hosts.autogen import KnowledgeMemory, ModelClient, RoleAgent, role_agent
 from support.faults import Fault
 from support.llm import LLM
+from support.native import own_client
 from support.papers import SUBJECTS
 from support.turns import model
 
@@ -73,13 +73,10 @@ async def test_a_role_is_dumped_and_loaded(llm: LLM) -> None:
 
 
 async def test_a_client_that_was_given_stays_open(llm: LLM) -> None:
-    client = OpenAIChatCompletionClient(
-        model="m", base_url=llm.base_url, api_key="none", model_info=ModelClient(model(llm)).model_info
-    )
-    agent = role_agent("proposer", client)
-    await agent.close()
-    await agent.run(task="Propose.")
-    await client.close()
+    async with own_client("autogen", llm.base_url) as client:
+        agent = role_agent("proposer", client)
+        await agent.close()
+        await agent.run(task="Propose.")
     assert llm.calls == 1
 
 
@@ -142,11 +139,3 @@ def test_a_model_clients_config_is_strict() -> None:
     data["config"]["model"]["temprature"] = 1
     with pytest.raises(ConfigError, match="temprature"):
         ModelClient.load_component(data)
-
-
-def test_the_package_names_what_it_has() -> None:
-    import manyheads.hosts.autogen as package
-
-    assert all(getattr(getattr(package, name), "__name__", name) == name for name in package.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        package.nothing  # noqa: B018

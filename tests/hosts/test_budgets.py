@@ -38,7 +38,7 @@ async def test_a_retry_is_a_call(llm: LLM, host: Hosting, fault: Fault, tokens: 
 
 async def test_the_usage_of_a_reply_has_every_request(llm: LLM, host: Hosting) -> None:
     llm.faults += [Fault("status", status=503), Fault("slow"), refuses_format()]
-    async with host(model(llm, retries=5, timeout=0.1, max_wait=0.01)) as on:
+    async with host(model(llm, retries=5, timeout=1, max_wait=0.01)) as on:
         reply = await on.ask(turn())
     assert reply.usage.calls == llm.calls > 3
     assert reply.usage.estimated == 1

@@ -27,7 +27,7 @@ from manyheads.hosts import agentscope, autogen
 from manyheads.hosts.autogen import ModelClient, RoleAgent
 from manyheads.literature.library import Library
 from support.llm import LLM
-from support.native import role_of
+from support.native import own_client, role_of
 from support.turns import LOOK_UP, model
 
 
@@ -124,17 +124,14 @@ async def test_memory_context_and_workbench(llm: LLM) -> None:
 
 
 async def test_words_as_they_come(llm: LLM) -> None:
-    client = OpenAIChatCompletionClient(
-        model="m", base_url=llm.base_url, api_key="none", model_info=ModelClient(model(llm)).model_info
-    )
-    for given in (client, model(llm)):
-        agent = autogen.role_agent("reviewer", given, model_client_stream=True)
-        items = [item async for item in agent.run_stream(task="An idea")]
-        chunks = [item for item in items if isinstance(item, ModelClientStreamingChunkEvent)]
-        assert chunks
-        assert (len(chunks) > 1) == (given is client)
-        await agent.close()
-    await client.close()
+    async with own_client("autogen", llm.base_url) as client:
+        for given in (client, model(llm)):
+            agent = autogen.role_agent("reviewer", given, model_client_stream=True)
+            items = [item async for item in agent.run_stream(task="An idea")]
+            chunks = [item for item in items if isinstance(item, ModelClientStreamingChunkEvent)]
+            assert chunks
+            assert (len(chunks) > 1) == (given is client)
+            await agent.close()
 
 
 @pytest.mark.slow  # opens the sample corpus
@@ -180,6 +177,7 @@ def test_no_key_stands_in_a_dump(llm: LLM) -> None:
     )  # fmt: skip
     buffered: Callable[[], ComponentModel] = BufferedChatCompletionContext(2).dump_component
     agent = autogen.role_agent("reviewer", client, model_context=BufferedChatCompletionContext(2))
+    assert agent.dump_component().description == agent.description
     text = agent.dump_component().model_dump_json()
     assert "sk-secret" not in text
     assert "*****" not in text

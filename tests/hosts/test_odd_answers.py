@@ -17,6 +17,7 @@ from manyheads.core import Image, Message, Reply
 from support.native import Hosting, own_client
 from support.turns import LOOK_UP, model, turn
 
+ANTHROPIC = pytest.param("anthropic", marks=pytest.mark.slow)  # imports its SDK
 FOREIGN = ("Error code", "validation error", "NoneType", "Traceback", "Errno", "{'", "line 1 column", "502")
 
 
@@ -74,7 +75,7 @@ async def test_half_a_character_in_a_tool_call_is_kept_as_a_mark(host: Hosting, 
     assert [call.arguments for call in reply.tool_calls] == [{"query": "?"}]
 
 
-@pytest.mark.parametrize("wire", ["ollama", "anthropic"])
+@pytest.mark.parametrize("wire", ["ollama", ANTHROPIC])
 @pytest.mark.parametrize(
     "usage", [None, *(pytest.param(odd, marks=pytest.mark.slow) for odd in ({}, -5, 1.5, 10**18)), "many"]
 )
@@ -100,7 +101,7 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(
     )
 
 
-@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", "ollama", ANTHROPIC])
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
@@ -123,7 +124,7 @@ async def test_a_server_that_fails_is_told_in_plain_words(
     assert not any(foreign in said for foreign in FOREIGN)
 
 
-@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", "ollama", ANTHROPIC])
 @pytest.mark.parametrize(("behaviour", "calls"), [("s307away", 1), ("s308away", 1), ("s301", 1), ("s307", 4)])
 async def test_a_redirection_leaves_the_server_never_and_has_an_end(
     host: Hosting, server: Misbehaving, wire: str, behaviour: str, calls: int

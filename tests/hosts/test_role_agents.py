@@ -1,8 +1,9 @@
 """A role as an agent of either framework, to be asked by anybody."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from manyheads.base.http import Pace
 from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
-from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.corpora import open_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
 from manyheads.literature.library import Library
@@ -49,8 +50,8 @@ def make(name: str) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def bank() -> Iterator[KnowledgeBank]:
-    with KnowledgeBank.create(":memory:", load_embedder("lexical")) as made:
+def bank(tmp_path: Path) -> Iterator[KnowledgeBank]:
+    with KnowledgeBank.create(tmp_path / "bank", load_embedder("lexical")) as made:
         made.add(
             [
                 Paper(id="p1", title="Robust grasping", abstract="Robots grasp fragile things.", year=2014),
@@ -58,6 +59,13 @@ def bank() -> Iterator[KnowledgeBank]:
             ]
         )
         yield made
+
+
+@pytest.fixture
+async def corpus() -> AsyncGenerator[Ecosystem]:
+    """The sample, which is open once for all tests."""
+    async with open_corpus("sample", "lexical") as opened:
+        yield opened
 
 
 async def test_a_role_of_ones_own(llm: LLM, name: str, mine: str) -> None:
@@ -145,7 +153,9 @@ async def test_a_role_looks_papers_up(llm: LLM, name: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["scientist", pytest.param("leader", marks=pytest.mark.slow)])
-async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: str) -> None:
+async def test_a_scientist_finds_and_invites_others(
+    llm: LLM, name: str, role: str, corpus: Ecosystem
+) -> None:
     def own_interests(request: Request) -> dict[str, Any]:
         return {"interest": request.system[:500], "limit": 10}
 
@@ -153,7 +163,7 @@ async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: s
         ("find_scientists", own_interests),
         ("invite_scientist", {"name": "Scientist9", "question": "Do fingers feel enough?"}),
     ]
-    async with role_of(name, role, model(llm), corpus="sample", scientist="Scientist3") as ask:
+    async with role_of(name, role, model(llm), corpus=corpus, scientist="Scientist3") as ask:
         assert await ask("What shall we study?")
     first, guest, last = llm.requests
     assert {"find_scientists", "invite_scientist"} == set(first.tools)
@@ -170,11 +180,13 @@ async def test_a_scientist_finds_and_invites_others(llm: LLM, name: str, role: s
     assert "What shall we study?" in last.text
 
 
-async def test_one_guest_is_heard_a_turn_and_nobody_of_the_team(llm: LLM, name: str) -> None:
+async def test_one_guest_is_heard_a_turn_and_nobody_of_the_team(
+    llm: LLM, name: str, corpus: Ecosystem
+) -> None:
     llm.tool_calls = [
         ("invite_scientist", {"name": f"Scientist{number}", "question": "Well?"}) for number in (3, 9, 10)
     ]
-    async with role_of(name, "scientist", model(llm), corpus="sample", scientist="Scientist3") as ask:
+    async with role_of(name, "scientist", model(llm), corpus=corpus, scientist="Scientist3") as ask:
         await ask("What shall we study?")
         await ask("And what else?")
     guests = [request.system.split()[2].rstrip(".,") for request in llm.requests if not request.tools]
@@ -184,18 +196,16 @@ async def test_one_guest_is_heard_a_turn_and_nobody_of_the_team(llm: LLM, name: 
         assert sum(words in request.text for request in llm.requests) >= 2, "told in each turn"
 
 
-async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str) -> None:
-    with Ecosystem.open(resolve_corpus("sample")) as corpus:
-        scientist = corpus.scientist("Scientist3")
-        async with role_of(name, "scientist", model(llm), scientist=scientist) as ask:
-            await ask("What shall we study?")
-        async with role_of(name, "scientist", model(llm), scientist=scientist, corpus=corpus) as ask:
+async def test_without_a_corpus_a_scientist_has_no_such_tools(llm: LLM, name: str, corpus: Ecosystem) -> None:
+    scientist = corpus.scientist("Scientist3")
+    for more in ({}, {"corpus": corpus}):
+        async with role_of(name, "scientist", model(llm), scientist=scientist, **more) as ask:
             await ask("What shall we study?")
     assert [len(request.tools) for request in llm.requests] == [0, 2]
 
 
-def test_a_scientist_is_one_of_the_corpus(make: Callable[..., Any]) -> None:
+def test_a_scientist_is_one_of_the_corpus(make: Callable[..., Any], corpus: Ecosystem) -> None:
     with pytest.raises(ConfigError, match="of no corpus"):
         make("scientist", "offline", scientist="Scientist3")
     with pytest.raises(CorpusError, match="Scientist9999"):
-        make("scientist", "offline", scientist="Scientist9999", corpus="sample")
+        make("scientist", "offline", scientist="Scientist9999", corpus=corpus)

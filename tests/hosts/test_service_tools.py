@@ -151,6 +151,7 @@ async def called(name: str, tool: Any, **arguments: Any) -> str:
         return str(error)
 
 
+@pytest.mark.slow  # opens the sample corpus
 async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], llm: LLM, name: str) -> None:
     llm.answers.update({"verdict": "RELEVANT", "decision": "NOT NOVEL", "summary": "NOT NOVEL: it is known."})
     config = {**OFFLINE, "mamorx": {"novelty": {"papers": 3, "phrases": 1}}}

@@ -105,7 +105,7 @@ async def test_a_cancelled_turn_ends_its_tools(llm: LLM, ask: Ask) -> None:
     await asyncio.wait_for(ended.wait(), 1)
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 async def test_who_is_asked_again_still_sees_what_it_has_looked_up(
     llm: LLM, host: Hosting, wire: str
 ) -> None:

@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
@@ -226,13 +225,6 @@ def hosting(name: str) -> Hosting:
     return opened
 
 
-def can_ask(host: str, provider: str) -> bool:
-    """Whether the host's client of a provider is installed."""
-    return (host, provider) != ("agent_framework", "anthropic") or find_spec(
-        "agent_framework_anthropic"
-    ) is not None
-
-
 def plain_client(base_url: str, name: str = "m") -> Any:
     """A client of Agent Framework's own, as its users make one."""
     sdk = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
@@ -275,4 +267,4 @@ async def role_of(
     try:
         yield ask
     finally:
-        await (agent.model if name == "agentscope" else agent).close()
+        await agent.close()

@@ -1,4 +1,4 @@
-"""Where a run stands, counted from its events; OpenTelemetry spans of a run, its stages and its turns.
+"""Where a run stands, counted from its events; OpenTelemetry spans of a run, its stages, turns and requests.
 
 There are no spans if OpenTelemetry is not installed, or the app that started the run has set no tracer provider. Names follow its
 conventions for generative AI; others begin with `manyheads.`. Spans contain no prompts and no replies.
@@ -48,6 +48,23 @@ def _note_usage(span: "Span", usage: Usage) -> None:
     )
     if usage.cost is not None:
         span.set_attribute("manyheads.cost", usage.cost)
+
+
+@contextmanager
+def chat_span(config: ModelConfig, spent: Callable[[], Usage]) -> Generator[None]:
+    """A span around one request to a model, with its usage, as some frameworks make it themselves."""
+    if (tracer := _tracer()) is None:
+        yield
+        return
+    attributes = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": config.provider,
+        "gen_ai.request.model": config.name,
+    }  # fmt: skip
+    with tracer.start_as_current_span(f"chat {config.name}", attributes=attributes) as span:
+        try:
+            yield
+        finally:
+            _note_usage(span, spent())
 
 
 class Trace:

@@ -6,7 +6,7 @@ import logging
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +37,7 @@ from manyheads.core import (
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
+from manyheads.engine.tracing import chat_span
 from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import HEARD, SoundTransport, plain
 from manyheads.models.command import CommandModel
@@ -82,6 +83,8 @@ class Ledger:
     """Of a role's agent: whom it may ask."""
     ids: set[str] = field(default_factory=set[str])
     """Of the tool calls so far."""
+    spans: bool = True
+    """Whether requests are spans of ours: the framework makes none."""
 
     def begin(self) -> None:
         """Begin a turn of a role's agent, with no guest asked so far."""
@@ -369,7 +372,8 @@ class ServedModel(ABC, Generic[C]):
             async with METER.get()(charge):
                 current = CHARGE.set(charge)
                 try:
-                    yield
+                    with chat_span(self.config, lambda: charge.usage) if ledger.spans else nullcontext():
+                        yield
                 finally:
                     if (error := sys.exception()) and not charge.usage.calls:
                         ledger.pay(failed_usage(self.config, tokens, error))

@@ -1,12 +1,14 @@
 """A role for the agents of any host: its card, its system prompt, its tools, its guests."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from manyheads.asking.roles import RoleCard, Roles
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
@@ -38,7 +40,8 @@ class RoleSpec:
             one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
             who plays. Roles whose card lists `retrieve_inspirations` can search its literature database. A named corpus
             stays open until the process ends.
-        knowledge: a bank whose papers are looked up for each question and shown with it.
+        knowledge: an open bank, or the folder or URL of one, whose papers are looked up for each question and shown with it.
+        native: further arguments of the constructor of the framework's agent, such as `{"description": "…"}`; they replace ours.
         paths: your own folders of roles and prompts, searched first.
         variables: of the role's system prompt; the card has defaults.
     """
@@ -48,16 +51,50 @@ class RoleSpec:
     tools: Sequence[Any] = ()
     library: Library | None = None
     corpus: Literature | str | None = None
-    knowledge: KnowledgeBank | str | None = None
+    knowledge: KnowledgeBank | str | Path | None = None
+    native: Mapping[str, Any] = field(default_factory=dict[str, Any])
     paths: Sequence[str] = ()
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent: type[Any] | None = None
+    """The framework's class, for the errors."""
 
     @classmethod
-    def of(cls, role: str, settings: Mapping[str, Any]) -> "RoleSpec":
-        """The arguments of a `role_agent`; what is none of them is a variable."""
-        own = {each.name for each in fields(cls)} - {"role", "variables"}
+    def of(
+        cls, role: str, settings: Mapping[str, Any], agent: type[Any], filled: Collection[str]
+    ) -> "RoleSpec":
+        """The arguments of a `role_agent`; what is none of them is a variable.
+
+        Args:
+            agent: the framework's class, whose constructor takes `native`.
+            filled: the arguments that `role_agent` gives to it.
+
+        Raises:
+            ConfigError: an argument in `native` is not the constructor's, or is filled in by the role.
+        """
+        own = {each.name for each in fields(cls)} - {"role", "variables", "agent"}
         variables = {name: value for name, value in settings.items() if name not in own}
-        return cls(role, variables=variables, **{name: settings[name] for name in own & settings.keys()})
+        spec = cls(
+            role, variables=variables, agent=agent, **{name: settings[name] for name in own & settings.keys()}
+        )
+        for name in spec.native:
+            if name in filled:
+                raise ConfigError(
+                    f"role {role!r}: native: {name} is not free, role_agent fills it in",
+                    hint="give it as an argument of role_agent itself, where that has one",
+                )
+            if name not in spec.takes:
+                free = [each for each in spec.takes if each not in filled]
+                raise ConfigError(
+                    f"role {role!r}: native: {agent.__name__} takes no {name}",
+                    tried=f"arguments of {agent.__name__}: {', '.join(free)}",
+                    hint=did_you_mean(name, free),
+                )
+        return spec
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What the constructor of the framework's agent takes."""
+        return tuple(inspect.signature(self.agent).parameters) if self.agent else ()
 
     @property
     def agent_name(self) -> str:
@@ -74,16 +111,6 @@ class RoleSpec:
         me = self.variables.get("scientist")
         return me.name if isinstance(me, Scientist) else me or ""
 
-    @property
-    def bank(self) -> KnowledgeBank | None:
-        """The open bank of `knowledge`; raises `ConfigError` for a place, which agents of AutoGen alone open."""
-        if isinstance(self.knowledge, str):
-            raise ConfigError(
-                f"role {self.role!r}: knowledge={self.knowledge!r} is no open bank",
-                hint="give KnowledgeBank.open(place, embedder)",
-            )
-        return self.knowledge
-
     def cast(self, guest: Guest, ledger: Ledger, roles: Roles | None = None) -> "CastRole":
         """The role with its prompt and the tools of literature and corpus that its card lists.
 
@@ -97,6 +124,7 @@ class RoleSpec:
         """
         roles = roles or Roles(Resources.of(self.paths))
         card, variables = roles.card(self.role), dict(self.variables)
+        self._refuse_arguments(card)
         if isinstance(me := variables.get("scientist"), str):
             if (corpus := self._open()) is None:
                 what = f"role {self.role!r}: scientist {me!r} is of no corpus"
@@ -105,6 +133,17 @@ class RoleSpec:
         system = roles.system(self.role, variables)
         own = self.tools_of(card, guest, ledger, roles)
         return CastRole(card, system, own, ledger, roles, tuple(self.tools))
+
+    def _refuse_arguments(self, card: RoleCard) -> None:
+        """Raises `ConfigError` for a variable that is no variable, but an argument of the framework's agent."""
+        for name in self.takes:
+            if name in self.variables and name not in card.variables:
+                agent = self.agent.__name__ if self.agent else ""
+                raise ConfigError(
+                    f"role {self.role!r} has no variable {name}; it is an argument of {agent}",
+                    tried=f"variables: {', '.join(card.variables) or 'none'}",
+                    hint=f"role_agent({self.role!r}, …, native={{{name!r}: …}}) passes it on",
+                )
 
     def tools_of(self, card: RoleCard, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
         """The tools that a card lists; see `cast`."""

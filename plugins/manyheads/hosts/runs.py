@@ -1,6 +1,7 @@
 """Runs in code: one by `await run("virsci", …)`; those of a team, begun by messages, paused, resumed, saved, each in its folder."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from manyheads.base.folders import CONFIG, JOURNAL
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
-from manyheads.core.events import AnyEvent, Judged, Person, Result, words
+from manyheads.core.events import AnyEvent, Judged, Person, Result, Warned, words
 from manyheads.core.notebook import line_below
 from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
@@ -26,6 +27,8 @@ from manyheads.models.prices import with_prices
 from manyheads.systems import results
 from manyheads.systems.loading import AnyConfig, load, load_for, reopen, validate
 from manyheads.team.system import System, system_of
+
+log = logging.getLogger("manyheads")
 
 
 async def run(
@@ -134,6 +137,8 @@ class TeamRuns(Generic[S]):
     Args:
         team: an instance of a class made by `native_class`; for its other arguments see `SystemTeam`.
         models: one, or none, in place of the config's default model, see `model_of`.
+
+    Attributes:
         settings: further arguments of the host.
     """
 
@@ -148,7 +153,6 @@ class TeamRuns(Generic[S]):
         state: S,
         listens_to: str | None = None,
         person: Person | None = None,
-        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._name, self._system = type(team).__name__, str(team.system)
         host: type[ClientHost[Any]] = team.serves
@@ -160,7 +164,8 @@ class TeamRuns(Generic[S]):
         self.config = config.model_copy(update={"host": host.framework, "models": aliases})
         self.out, self.listens_to, self.person = Path(out), listens_to, person
         self.state = state.model_copy(update={"system": team.system})
-        self._kind, self._settings, self._paused = host, settings or {}, False
+        self._kind, self._paused = host, False
+        self.settings: Mapping[str, Any] = {}
         self._host: ClientHost[Any] | None = None
         self._refused: str | None = None
 
@@ -262,6 +267,7 @@ class TeamRuns(Generic[S]):
         try:
             async with aclosing(session.events(self._make_host)) as events:
                 async for event in events:
+                    log_warning(self._name, event)
                     if isinstance(event, Result):
                         state.finished = True
                     yield event
@@ -284,7 +290,7 @@ class TeamRuns(Generic[S]):
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
         ready = {"default": self.model} if self.model else None
-        self._host = self._kind(models, recall, attempts, ready, **self._settings)
+        self._host = self._kind(models, recall, attempts, ready, **self.settings)
         if self._paused:
             self._host.pause()
         return self._host
@@ -300,6 +306,12 @@ class TeamRuns(Generic[S]):
         self._paused = False
         if self._host:
             self._host.resume()
+
+
+def log_warning(name: str, event: AnyEvent) -> None:
+    """Tell the app of a warning."""
+    if isinstance(event, Warned):
+        log.warning("%s: %s", name, event.message)
 
 
 async def next_event(

@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
@@ -30,19 +29,19 @@ from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
 from manyheads.hosts.clients import ClientHost, described
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
-from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns
+from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, log_warning
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
 from manyheads.systems.loading import AnyConfig, load_for
 from manyheads.systems.results import in_full, typed
+from manyheads.team.system import Service, System
 from manyheads.team.tools import tool
 
 Client = TypeVar("Client")
 SPEAKERS = ("speaker", "candidate", "by", "voter")
 """Where events name who speaks."""
-log = logging.getLogger("manyheads")
 Emit = Literal["all", "final"]
 """What a team says: everything, or only its result, so that a surrounding chat stays short."""
 T = TypeVar("T", bound="SystemTeam[Any]")
@@ -118,7 +117,7 @@ class SystemTeam(Generic[Client]):
             self, config, sets, changes, models, out, state, listens_to, self._person(someone)
         )
         self._emit: Emit = emit
-        self._join(safe_name(name or type(self).__name__))
+        self._join(safe_name(name or self._default_name()))
 
     def _new_state(self) -> RunState:
         return RunState()
@@ -126,6 +125,9 @@ class SystemTeam(Generic[Client]):
     def _person(self, person: Person | None) -> Person | None:
         """Who answers, in the framework's way if nobody is given."""
         return person
+
+    def _default_name(self) -> str:
+        return type(self).__name__
 
     def _join(self, name: str) -> None:
         """Initialise the framework's base class."""
@@ -250,12 +252,13 @@ class SyncTeam(SystemTeam[Client]):
 
 
 def sentence(event: AnyEvent) -> str:
-    """An event as a sentence; empty for events that only report progress.
+    """An event as a sentence; empty for events that only report progress, and for warnings, which other agents would
+    read as a part of the talk: the log, the report and the result have them.
 
     Reasons for joining or voting are left out: an earlier event has them.
     """
     match event, words(event):
-        case _, None:
+        case (_, None) | (Warned(), _):
             return ""
         case Said(), _:
             return with_label(event.text, event.model)
@@ -311,6 +314,18 @@ def about(event: AnyEvent) -> dict[str, str]:
     return about | {name: getattr(event, name) for name in ("task", "part", "model") if hasattr(event, name)}
 
 
+def service_of(name: str) -> tuple[System, Service]:
+    """The service that becomes a tool of this name, and its system; raises `ConfigError` if there is none."""
+    services = {
+        service.name: (system, service) for system in systems().values() for service in system.services
+    }
+    if name not in services:
+        raise ConfigError(
+            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
+        )
+    return services[name]
+
+
 def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
     """Part of a system as one tool, see `Service`; each host wraps it as its own kind of tool.
 
@@ -326,14 +341,7 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     Raises:
         ConfigError: no such tool, or the config is not valid.
     """
-    services = {
-        service.name: (system, service) for system in systems().values() for service in system.services
-    }
-    if name not in services:
-        raise ConfigError(
-            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
-        )
-    system, service = services[name]
+    system, service = service_of(name)
     chosen = load_for(f"{name} is done by {system.name}", system.name, config)
     default, ready = described(name, host, model, chosen.models["default"])
     models = {alias: settled(each) for alias, each in {**chosen.models, "default": default}.items()}
@@ -342,12 +350,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
         return host(models, recall, attempts, ready)
 
-    def tell(event: AnyEvent) -> None:
-        if isinstance(event, Warned):
-            log.warning("%s: %s", name, event.message)
-
     async def answer(arguments: Any) -> str:
-        async with offhand(chosen, make_host, tell) as run:
+        async with offhand(chosen, make_host, partial(log_warning, name)) as run:
             text = await service.run(run, arguments)
             return with_label(text, OFFLINE if OFFLINE in run.writers else "")
 

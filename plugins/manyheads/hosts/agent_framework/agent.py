@@ -1,6 +1,7 @@
 """A role, and a whole system, as an agent of Agent Framework, for any workflow."""
 
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from agent_framework import (
     CompactionStrategy,
     Content,
     ContextProvider,
+    RawAgent,
     ResponseStream,
     SessionContext,
     TruncationStrategy,
@@ -22,13 +24,11 @@ from agent_framework import (
 from agent_framework import Message as NativeMessage
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import ConfigError, describe
-from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import safe_name
 from manyheads.core.events import AnyEvent, Waiting
-from manyheads.corpus.ecosystem import KnowledgeBank
+from manyheads.corpus.ecosystem import KnowledgeBank, Years
 from manyheads.hosts.agent_framework.host import (
     AgentFrameworkHost,
     Client,
@@ -37,35 +37,49 @@ from manyheads.hosts.agent_framework.host import (
     NativeModel,
 )
 from manyheads.hosts.clients import Ledger
+from manyheads.hosts.knowledge import BankReader
 from manyheads.hosts.person import question
 from manyheads.hosts.roles import Plays, RoleSpec, model_for
 from manyheads.hosts.runs import TeamMessage, next_event
 from manyheads.hosts.teams import SyncTeam, about, event_view, native_class, native_classes
 from manyheads.literature.library import Library
 from manyheads.models.requests import ROOM
+from manyheads.systems.loading import AnyConfig
 
 
 class KnowledgeProvider(ContextProvider):
     """Looks up papers of a knowledge bank for each question and shows them before it, fenced as data.
 
+    Example:
+        agent = Agent(client, context_providers=[KnowledgeProvider("my-bank", k=3)])
+
     Args:
-        bank: an open bank; stays open.
+        bank: an open bank, which stays open; or the folder or URL of one, opened with the first question.
         k: number of papers.
+        years: of the papers, half open: `(2010, 2015)` is 2010 to 2014.
+        embedding: with a place, the model that the bank was built with.
     """
 
-    def __init__(self, bank: KnowledgeBank, k: int = 5) -> None:
+    def __init__(
+        self,
+        bank: KnowledgeBank | str | Path,
+        k: int = 5,
+        years: Years | None = None,
+        embedding: str = "auto",
+    ) -> None:
         super().__init__("knowledge_bank")
-        self._bank, self._k, self._prompts = bank, k, Prompts(Resources.of())
+        self._k, self._reader = k, BankReader(bank, years, embedding)
 
     async def before_run(self, *, context: SessionContext, **more: Any) -> None:
-        """See `ContextProvider.before_run`."""
+        """See `ContextProvider.before_run`; raises `CorpusError` if there is no bank at the place."""
         question = "\n".join(message.text for message in context.input_messages[-1:]).strip()
-        if not question:
-            return
-        [hits] = await self._bank.search([question], self._k)
-        if hits:
-            passage = self._prompts.render("partials/knowledge.md.j2", {"hits": hits})
+        [hits] = await self._reader.search([question], self._k) if question else [[]]
+        if passage := self._reader.passage(hits):
             context.extend_messages(self.source_id, [NativeMessage("user", [passage])])
+
+    def close(self) -> None:
+        """Close a bank opened here."""
+        self._reader.close()
 
 
 class RoleFile(BaseModel):
@@ -80,6 +94,7 @@ class RoleFile(BaseModel):
     library: LiteratureConfig | None = None
     corpus: str | None = None
     paths: tuple[str, ...] = ()
+    native: dict[str, JsonValue] = {}
     variables: dict[str, JsonValue] = {}
     needs: tuple[str, ...] = ()
     """Arguments that no file can hold: `from_dict` takes them as dependencies."""
@@ -96,6 +111,7 @@ class RoleAgent(Plays, Agent[Any]):
     file: RoleFile
     """What `to_dict` gives."""
     _library: Library | None = None
+    _papers: KnowledgeProvider | None = None
 
     def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """The arguments that it was made with, as JSON data without keys; also behind `to_json`.
@@ -133,7 +149,7 @@ class RoleAgent(Plays, Agent[Any]):
         library = Library(file.library) if file.library else None
         settings: dict[str, Any] = {
             "model": file.model, "name": file.name, "library": library, "corpus": file.corpus,
-            "paths": file.paths, **file.variables, **own,
+            "paths": file.paths, **file.variables, **own, "native": {**file.native, **own.get("native", {})},
         }  # fmt: skip
         agent = role_agent(file.role, **settings)
         agent._library = library
@@ -146,12 +162,20 @@ class RoleAgent(Plays, Agent[Any]):
         return super().run(messages, **more)
 
     async def close(self) -> None:
-        """Release the connections of a model made for it; a client that you passed stays open."""
+        """Release the connections of a model made for it, and a bank opened for it; what you passed stays open."""
         await super().close()
         client: Any = self.client
         await client.close()
+        if self._papers:
+            self._papers.close()
         if self._library:
             await self._library.close()
+
+
+FILLED = frozenset((
+    "client", "instructions", "name", "tools", "context_providers", "middleware", "compaction_strategy",
+))  # fmt: skip
+"""The arguments of `Agent` that a role fills in."""
 
 
 def role_agent(
@@ -171,7 +195,9 @@ def role_agent(
         context_providers, middleware: as `Agent` takes them; `compaction_strategy` too: by default it leaves out the
             oldest messages of a session that do not fit the model's context.
         settings: `name`, `tools`, `library`, `corpus`, `knowledge`, `paths`, and variables of the role's system prompt; see
-            `manyheads.hosts.roles.RoleSpec`.
+            `manyheads.hosts.roles.RoleSpec`. `native` has further arguments of `Agent`:
+            `native={"default_options": {"temperature": 0.2}, "require_per_service_call_history_persistence": True}`, the second
+            of which a handoff needs.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
@@ -179,25 +205,27 @@ def role_agent(
     chosen = model_for(model)
     ready = None if isinstance(chosen, ModelConfig) else chosen
     config = chosen if isinstance(chosen, ModelConfig) else NativeModel.describe(chosen, ModelConfig())
-    spec, ledger = RoleSpec.of(role, settings), Ledger()
+    spec, ledger = RoleSpec.of(role, settings, Agent, FILLED), Ledger(spans=False)
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
     room = config.window - min(config.max_tokens or ROOM, config.window // 4) - len(part.system) // 4
-    papers = [KnowledgeProvider(bank)] if (bank := spec.bank) is not None else []
+    papers = None if spec.knowledge is None else KnowledgeProvider(spec.knowledge)
+    native: dict[str, Any] = {"description": part.card.description, **spec.native}
     agent = RoleAgent(
         client,
         part.system,
         name=spec.agent_name,
-        description=part.card.description,
         tools=part.native(CoreTool, calls_tools=config.calls_tools) or None,
-        context_providers=[*papers, *context_providers],
+        context_providers=[*([papers] if papers else []), *context_providers],
         middleware=middleware,
         compaction_strategy=compaction_strategy
         or TruncationStrategy(
             max_n=max(room, 2), compact_to=max(room, 2), tokenizer=CharacterEstimatorTokenizer()
         ),
+        **native,
     )
     agent.play(part)
+    agent._papers = papers
     agent.chat = AgentSession()
     others = {
         "model": ready, "context_providers": context_providers, "middleware": middleware,
@@ -213,8 +241,9 @@ def _file_of(role: str, spec: RoleSpec, model: ModelConfig | None, others: Mappi
     if spec.scientist and spec.corpus_name:
         variables["scientist"] = spec.scientist
     values = {name: value for name, value in variables.items() if _as_json(value)}
+    native = {name: value for name, value in spec.native.items() if _as_json(value)}
     lacking = {
-        **others, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus, "knowledge": spec.knowledge,
+        **others, "native": {name: value for name, value in spec.native.items() if name not in native} or None, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus, "knowledge": spec.knowledge,
         **{name: value for name, value in variables.items() if name not in values},
     }  # fmt: skip
     return RoleFile(
@@ -224,6 +253,7 @@ def _file_of(role: str, spec: RoleSpec, model: ModelConfig | None, others: Mappi
         library=spec.library.config if spec.library else None,
         corpus=spec.corpus_name,
         paths=tuple(map(str, spec.paths)),
+        native=native,
         variables=values,
         needs=tuple(name for name, value in lacking.items() if value is not None and value != ()),
     )
@@ -250,15 +280,23 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
 
         VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
-    The arguments are those of `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
+    Args:
+        middleware: of Agent Framework, for agents, functions or chats: of the speakers' agents, shared by all.
+        settings: see `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
     ending, serves = "Agent", AgentFrameworkHost
-    INJECTABLE: ClassVar[set[str]] = {"model_client"}
+    INJECTABLE: ClassVar[set[str]] = {"model_client", "middleware"}
     _running = False
+
+    def __init__(
+        self, config: AnyConfig = None, *sets: str, middleware: Sequence[Any] = (), **settings: Any
+    ) -> None:
+        super().__init__(config, *sets, **settings)
+        self._runs.settings = {"middleware": tuple(middleware)}
 
     def _join(self, name: str) -> None:
         BaseAgent.__init__(self, name=name, description=self.about)
@@ -334,6 +372,13 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             for name, value in data.items()
             if name not in (exclude or ()) and not (exclude_none and value is None)
         }
+
+    as_mcp_server: Any = RawAgent.as_mcp_server
+    """The system as an MCP server with one tool; see `Agent.as_mcp_server`."""
+
+    def _get_agent_name(self) -> str:
+        """The tool's name of `as_mcp_server`."""
+        return self.name or type(self).__name__
 
     @property
     def _key(self) -> str:

@@ -340,14 +340,22 @@ class Recollection(ContextProvider):
 
 
 class AgentFrameworkHost(ClientHost[Client]):
-    """A `core.Host` on Agent Framework; see `ClientHost`."""
+    """A `core.Host` on Agent Framework; see `ClientHost`.
+
+    Args:
+        middleware: of the speakers' agents, shared by all.
+    """
 
     framework, serves = "agent_framework", NativeModel
+
+    def __init__(self, *given: Any, middleware: Sequence[Any] = (), **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._middleware = middleware
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `Agent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
-        ledger = Ledger(model=model.config.name, warn=warn)
+        ledger = Ledger(model=model.config.name, warn=warn, spans=False)
         client = GovernedClient(model, ledger, turn.reply_type)
         agent = Agent(
             client,
@@ -356,6 +364,7 @@ class AgentFrameworkHost(ClientHost[Client]):
             description=speaker.role,
             tools=[CoreTool(tool, ledger) for tool in turn.tools if model.config.calls_tools] or None,
             context_providers=[Recollection(self._recall, turn)] if turn.recall is not None else None,
+            middleware=self._middleware,
         )
         response = await agent.run([to_native(message) for message in thread])
         return Raw(client.text, ledger.model, ledger.usage, calls_in(response.messages), ledger.truncated)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from manyheads.hosts import native_names
 
 if TYPE_CHECKING:
-    from manyheads.hosts.agentscope.agent import RoleAgent, role_agent
+    from manyheads.hosts.agentscope.agent import BankKnowledge, RoleAgent, role_agent
     from manyheads.hosts.agentscope.host import AgentScopeHost, service_tool
     from manyheads.hosts.agentscope.pipeline import SystemPipeline, pipeline_of
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "host": "AgentHost AgentScopeHost make_host service_tool",
-        "agent": "RoleAgent role_agent",
+        "agent": "BankKnowledge RoleAgent role_agent",
         "pipeline": "SystemPipeline pipeline_of",
     }
     __getattr__ = native_names(__name__, "agentscope", _HOMES, "Pipeline")
 
 __all__ = [
     "AgentScopeHost",
+    "BankKnowledge",
     "RoleAgent",
     "SystemPipeline",
     "pipeline_of",

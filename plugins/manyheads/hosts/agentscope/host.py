@@ -26,7 +26,7 @@ from agentscope.message import (
     ToolResultState,
     UserMsg,
 )
-from agentscope.middleware import MiddlewareBase
+from agentscope.middleware import MiddlewareBase, TracingMiddleware
 from agentscope.model import (
     AnthropicChatModel,
     ChatModelBase,
@@ -388,6 +388,11 @@ class Recollection(MiddlewareBase):
             yield event
 
 
+def ledger_of(middlewares: Sequence[MiddlewareBase], warn: list[str] | None = None) -> Ledger:
+    """The ledger of an agent whose middlewares may make spans of its requests."""
+    return Ledger(warn=warn, spans=not any(isinstance(each, TracingMiddleware) for each in middlewares))
+
+
 class AgentScopeHost(ClientHost[ChatModelBase]):
     """A `core.Host` on AgentScope; see `ClientHost`.
 
@@ -403,7 +408,11 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of a fresh `Agent`, which knows only the thread."""
-        speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
+        speaker, served, ledger = (
+            turn.speaker,
+            self.model(turn.speaker.model),
+            ledger_of(self._middlewares, warn),
+        )
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
         recall = [] if turn.recall is None else [Recollection(self._recall, turn)]

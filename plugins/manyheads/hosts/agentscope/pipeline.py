@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -37,17 +36,24 @@ from agentscope.types import ErrorInfo, ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.base.errors import ConfigError, ModelError, UserError
-from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
+from manyheads.core.events import AnyEvent, Result, Said, Stage, Waiting
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, GovernedModel
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.person import InputFunction, person_of, question
-from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, next_event
-from manyheads.hosts.teams import LiveRun, SyncTeam, about, native_class, native_classes, sentence
-from manyheads.models.offline import LABEL
+from manyheads.hosts.person import question
+from manyheads.hosts.runs import RunState, TeamMessage, next_event
+from manyheads.hosts.teams import (
+    Emit,
+    LiveRun,
+    SyncTeam,
+    about,
+    native_class,
+    native_classes,
+    outcome,
+    sentence,
+)
 from manyheads.systems.loading import AnyConfig
-from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
+from manyheads.systems.results import in_full, typed
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)"}
 OF_AGENTS = frozenset(
@@ -64,6 +70,7 @@ class Story:
     name: str
     session_id: str
     schema: type[BaseModel] | None
+    emit: Emit = "all"
     reply_id: str = field(default_factory=lambda: uuid4().hex)
     counted: Usage = NOTHING
 
@@ -82,8 +89,10 @@ class Story:
         return self.enter(*self._parts(event), about=about(event))
 
     def _parts(self, event: AnyEvent) -> Iterator[AgentEvent]:
-        text = sentence(event)
+        text = sentence(event) if self.emit == "all" else ""
         match event:
+            case _ if not text:
+                pass
             case Stage():
                 text = f"\n## {text}"
             case Said():
@@ -100,8 +109,7 @@ class Story:
             rest = Usage.model_validate(event.data.get("usage", {})).beyond(self.counted)
             if rest.tokens:
                 yield self.count(rest)
-            for paragraph in closing(event.data):
-                yield from self.say(paragraph)
+            yield from self.say(outcome(event))
 
     def say(self, text: str) -> Iterator[AgentEvent]:
         """A separate text block."""
@@ -162,17 +170,6 @@ def answers_in(event: ExternalExecutionResultEvent) -> dict[str, object]:
     return answers
 
 
-def closing(data: Mapping[str, Any]) -> Iterator[str]:
-    """The last paragraphs of a run's reply: its reviews in full, its essence, an abstract at the end."""
-    run = typed(data)
-    if run.offline:
-        yield LABEL
-    yield from details(run)
-    parts = essence(run)
-    yield from (f"{name}: {text}" for name, text in parts if name != ABSTRACT)
-    yield from (f"{name}\n\n{text}" for name, text in parts if name == ABSTRACT)
-
-
 class PipelineState(RunState):
     """What a pipeline remembers between replies."""
 
@@ -199,16 +196,16 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
     It works wherever AgentScope takes an agent: as a `TeamMember`, in a `GoalPipeline` or `SOP`, as a service's
     `custom_agent_cls`. It has its own models, tools and limits, and ignores those that a service passes to its agents.
 
+    Without `person` and `input_func` the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and
+    continues with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of `Answer`,
+    with the question and the form (JSON Schema), whose output is text or JSON.
+
     Args:
-        config, sets, model, model_client, out, listens_to, changes: as `manyheads.hosts.teams.SystemTeam`.
-        person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
-            default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and continues
-            with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of
-            `Answer`, with the question and the form (JSON Schema), whose output is text or JSON.
         middlewares: of the speakers' agents, shared by all, such as `TracingMiddleware()`.
         state: of a session, with the run to resume.
         system_prompt: its description for others; the system's own when left out.
-        ignored: a service's arguments for its agents: `toolkit`, `offloader` and the configs of an agent.
+        settings: see `manyheads.hosts.teams.SystemTeam`. A service's arguments for its agents are ignored: `toolkit`, `offloader`
+            and the configs of an agent.
 
     Raises:
         ConfigError: the config or the state is not valid, or of another system.
@@ -221,37 +218,31 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         self,
         config: AnyConfig = None,
         *sets: str,
-        model: ChatModelBase | ModelConfig | str | None = None,
-        model_client: ChatModelBase | ModelConfig | str | None = None,
-        out: str | Path = "runs",
-        listens_to: str | None = None,
         middlewares: Sequence[MiddlewareBase] | None = None,
         state: AgentState | None = None,
         system_prompt: str | None = None,
-        person: Person | InputFunction | None = None,
-        **changes: Any,
+        **settings: Any,
     ) -> None:
-        for word in OF_AGENTS & changes.keys():
-            del changes[word]
-        models, state = (model, model_client), state or AgentState()
-        last = PipelineState(session_id=state.session_id)
-        settings = {"middlewares": tuple(middlewares or ())}
-        someone = self._person(person_of(type(self).__name__, person, None))
-        self._runs = TeamRuns(self, config, sets, changes, models, out, last, listens_to, someone, settings)
-        none: Any = None  # it has no model of its own to answer with
-        Agent.__init__(
-            self,
-            self.config.name or self.system,
-            prompt := self.about if system_prompt is None else system_prompt,
-            none if self._runs.model is None else self._runs.model,
-            state=state,
-            injection_config=NO_CLOCK,
-        )
-        if kept := state.middle_context.get(KEPT):
-            self.load_state({**kept, "session_id": state.session_id})
-        self._prompt, self._running, self._interrupted = prompt, False, False
+        self._prompt = self.about if system_prompt is None else system_prompt
+        self._given = state or AgentState()
+        self._running, self._interrupted = False, False
         self._step: asyncio.Future[Any] | None = None
         self._story: Story | None = None
+        own = {name: value for name, value in settings.items() if name not in OF_AGENTS}
+        super().__init__(config, *sets, **own)
+        self._runs.settings = {"middlewares": tuple(middlewares or ())}
+        if kept := self._given.middle_context.get(KEPT):
+            self.load_state({**kept, "session_id": self._given.session_id})
+
+    def _new_state(self) -> PipelineState:
+        return PipelineState(session_id=self._given.session_id)
+
+    def _default_name(self) -> str:
+        return self.config.name or self.system
+
+    def _join(self, name: str) -> None:
+        model: Any = self._runs.model  # None: it answers by its runs
+        Agent.__init__(self, name, self._prompt, model, state=self._given, injection_config=NO_CLOCK)
 
     async def observe(self, msgs: Msg | list[Msg] | None = None) -> None:
         """Keep messages for the next reply."""
@@ -300,7 +291,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         run = await self._run_of(_given([*self.state.context, *messages]), answers)
         self.state.context.clear()
         if self._story is None or run is not goes_on:
-            self._story = Story(self.name, self.state.session_id, structured_schema)
+            self._story = Story(self.name, self.state.session_id, structured_schema, self._emit)
         story = self._story
         self.state.reply_id = story.reply_id
         self._running, self._interrupted = True, False

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
@@ -14,7 +14,7 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall
 from autogen_core.memory import Memory
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
@@ -64,6 +64,11 @@ class CoreTool(BaseTool[BaseModel, Any]):
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""
         return await run_tool(self._tool, self._ledger, args)
+
+
+def _is_bare(tool: object) -> TypeGuard[CoreTool]:
+    """Whether it is a tool of ours that no file can hold by itself."""
+    return isinstance(tool, CoreTool) and not isinstance(tool, Component)
 
 
 def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
@@ -153,9 +158,13 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
             await self._library.close()
         await super().close()
 
+    def dump_component(self) -> ComponentModel:
+        """The agent for JSON, described as its role is: AutoGen Studio shows it."""
+        return super().dump_component().model_copy(update={"description": self.description})
+
     def _to_config(self) -> RoleAgentConfig:
         """The agent's config for JSON, without keys."""
-        own = [tool for tool in self._tools if isinstance(tool, CoreTool)]
+        own = [tool for tool in self._tools if _is_bare(tool)]
         if lost := [tool.name for tool in own if tool.name not in self.cast_tools or self.casting is None]:
             raise ConfigError(
                 f"agent {self.name!r}: a file cannot hold its tools {', '.join(lost)}",
@@ -167,7 +176,7 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
             config = super()._to_config()
         finally:
             self._workbench = benches
-        theirs = (tool for tool in self._tools if not isinstance(tool, CoreTool))
+        theirs = (tool for tool in self._tools if not _is_bare(tool))
         native = [without_keys(tool.dump_component()) for tool in theirs]
         names = AssistantAgentConfig.model_fields
         data: dict[str, Any] = {name: without_keys(getattr(config, name)) for name in names}
@@ -203,6 +212,13 @@ async def _answer(agent: AssistantAgent, question: str) -> str:
     return (await agent.run(task=question)).messages[-1].to_text()
 
 
+FILLED = frozenset((
+    "name", "model_client", "system_message", "tools", "handoffs", "memory", "workbench", "model_context",
+    "model_client_stream",
+))  # fmt: skip
+"""The arguments of `AssistantAgent` that a role fills in."""
+
+
 def role_agent(
     role: str,
     model: ChatCompletionClient | ModelConfig | str,
@@ -226,21 +242,26 @@ def role_agent(
         memory: in addition to `knowledge`.
         model_context: limits the chat; by default to the latest whole rounds that fit the context of a named model.
         settings: `name`, `tools`, `library`, `corpus`, `knowledge`, `paths`, and variables of the role's system prompt; see
-            `manyheads.hosts.roles.RoleSpec`. `knowledge` may be a bank's folder or URL; then the agent can be dumped as JSON.
+            `manyheads.hosts.roles.RoleSpec`. With a bank's folder or URL as `knowledge` the agent can be dumped as JSON.
+            `native` has further arguments of `AssistantAgent`: `native={"max_tool_iterations": 2}`.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
     chosen = model_for(model)
     client = ModelClient(chosen) if isinstance(chosen, ModelConfig) else chosen
-    spec, ledger = RoleSpec.of(role, settings), Ledger()
+    spec, ledger = RoleSpec.of(role, settings, AssistantAgent, FILLED), Ledger()
     part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
     tools = part.native(CoreTool, *handoffs, calls_tools=client.model_info["function_calling"])
     memories = [] if spec.knowledge is None else [KnowledgeMemory(spec.knowledge)]
+    native: dict[str, Any] = {
+        "description": part.card.description, "max_tool_iterations": TOOL_ROUNDS, "reflect_on_tool_use": True,
+        **spec.native,
+    }  # fmt: skip
     agent = RoleAgent(
-        spec.agent_name, client, description=part.card.description, system_message=part.system, tools=tools or None,
+        spec.agent_name, client, system_message=part.system, tools=tools or None,
         handoffs=list(handoffs) or None, workbench=workbench, memory=[*memories, *memory] or None,
-        model_client_stream=model_client_stream, max_tool_iterations=TOOL_ROUNDS, reflect_on_tool_use=True,
+        model_client_stream=model_client_stream, **native,
     )  # fmt: skip
     library, paths = spec.library.config if spec.library else None, tuple(map(str, spec.paths))
     casting = Casting(

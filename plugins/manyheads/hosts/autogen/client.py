@@ -345,7 +345,6 @@ class ModelClient(Versioned, GovernedClient, Component[ModelClientConfig]):
     Args:
         config: the model's settings.
         alias: its name in messages to the user.
-        inner: a native client to govern instead of one made from `config`.
 
     Raises:
         ConfigError: the provider needs a key that is not in the environment.
@@ -354,13 +353,11 @@ class ModelClient(Versioned, GovernedClient, Component[ModelClientConfig]):
     component_type = "model"
     component_config_schema = ModelClientConfig
 
-    def __init__(
-        self, config: ModelConfig, alias: str = "default", inner: ChatCompletionClient | None = None
-    ) -> None:
-        super().__init__(NativeModel(config, alias, inner), Ledger(), None)
+    def __init__(self, config: ModelConfig, alias: str = "default") -> None:
+        super().__init__(NativeModel(config, alias), Ledger(), None)
 
     async def close(self) -> None:
-        """Close the connections of a client made here; `inner` is closed by its owner."""
+        """Close the connections."""
         await self.served.close()
 
     def _to_config(self) -> ModelClientConfig:

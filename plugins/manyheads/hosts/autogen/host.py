@@ -4,12 +4,12 @@ from base64 import b64encode
 from collections.abc import Sequence
 from functools import cached_property
 from io import BytesIO
-from typing import Any
+from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import BaseChatMessage, MultiModalMessage, TextMessage
-from autogen_core import CancellationToken, Image
+from autogen_core import CancellationToken, Component, ComponentModel, Image
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage
 from PIL import Image as Pillow
@@ -19,11 +19,19 @@ from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
-from manyheads.hosts.autogen.client import GovernedClient, NativeModel
+from manyheads.hosts.autogen.client import (
+    ComponentConfig,
+    GovernedClient,
+    NativeModel,
+    Versioned,
+    without_keys,
+)
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import AgentAnswer, ClientHost, Ledger, OneAgent
+from manyheads.hosts.clients import AgentAnswer, ClientHost, Ledger, OneAgent, model_of
+from manyheads.hosts.runs import AnyRunConfig
+from manyheads.hosts.teams import service_of
 from manyheads.hosts.teams import service_tool as tool_of_service
-from manyheads.systems.loading import AnyConfig
+from manyheads.systems.loading import AnyConfig, load_for
 
 USER = "user"
 
@@ -114,11 +122,54 @@ class AgentHost(OneAgent):
 make_host = AutoGenHost
 
 
+class ServiceToolConfig(ComponentConfig):
+    """Config of a service tool's component."""
+
+    service: str
+    """Its name, such as `assess_novelty`."""
+    config: AnyRunConfig | None = None
+    """Of the system that brings it; the system's own when left out."""
+    model: ModelConfig | None = None
+    """In place of the config's default model."""
+    model_client: ComponentModel | None = None
+    """The same, as a client of AutoGen."""
+
+
+class ServiceTool(Versioned, CoreTool, Component[ServiceToolConfig]):
+    """Part of a system as a tool of AutoGen; see `service_tool`."""
+
+    component_config_schema = ServiceToolConfig
+
+    def __init__(
+        self,
+        service: str,
+        model: ChatCompletionClient | ModelConfig | str | None = None,
+        config: AnyConfig = None,
+    ) -> None:
+        name = service_of(service)[0].name
+        self._config = None if config is None else load_for(f"{service} is done by {name}", name, config)
+        self._model, self._client = model_of(service, AutoGenHost, model)
+        super().__init__(tool_of_service(service, AutoGenHost, model, self._config), Ledger())
+
+    def _to_config(self) -> ServiceToolConfig:
+        """For JSON, without keys."""
+        client = without_keys(self._client.dump_component()) if self._client else None
+        return ServiceToolConfig(
+            service=self.name, config=self._config, model=self._model, model_client=client
+        )
+
+    @classmethod
+    def _from_config(cls, config: ServiceToolConfig) -> Self:
+        client = config.model_client and ChatCompletionClient.load_component(config.model_client)
+        return cls(config.service, client or config.model, config.config)
+
+
 def service_tool(
     name: str, model: ChatCompletionClient | ModelConfig | str | None = None, config: AnyConfig = None
-) -> CoreTool:
+) -> ServiceTool:
     """Part of a system as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    See `manyheads.hosts.teams.service_tool` for the tool's arguments. A client that you pass stays open.
+    See `manyheads.hosts.teams.service_tool` for the tool's arguments. A client that you pass stays open. The tool, and an
+    agent that has it, can be dumped as JSON.
     """
-    return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())
+    return ServiceTool(name, model, config)

@@ -1,6 +1,6 @@
 """Retrieval for a question, through AutoGen's own hook, `Memory`."""
 
-import asyncio
+from pathlib import Path
 from typing import Any, Self
 
 from autogen_core import CancellationToken, Component
@@ -9,16 +9,13 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import ConfigError, UserError
-from manyheads.base.resources import Resources
 from manyheads.core import Recall, Turn
 from manyheads.corpus.ecosystem import KnowledgeBank, Years
-from manyheads.corpus.embedding import load_embedder
 from manyheads.engine.replying import with_passage
+from manyheads.hosts.knowledge import BankReader
 
 SOURCE = "knowledge_bank"
-PASSAGE = "partials/knowledge.md.j2"
 
 
 class ReadOnlyMemory(Memory):
@@ -102,12 +99,13 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
     component_config_schema = KnowledgeMemoryConfig
 
     def __init__(
-        self, bank: KnowledgeBank | str, k: int = 5, years: Years | None = None, embedding: str = "auto"
+        self,
+        bank: KnowledgeBank | str | Path,
+        k: int = 5,
+        years: Years | None = None,
+        embedding: str = "auto",
     ) -> None:
-        self._bank, self._place = (None, bank) if isinstance(bank, str) else (bank, None)
-        self._k, self._years, self._embedding = k, years, embedding
-        self._opening = asyncio.Lock()
-        self._prompts = Prompts(Resources.of())
+        self._k, self._reader = k, BankReader(bank, years, embedding)
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """See `Memory.update_context`; a passage already in the context is not added again."""
@@ -137,35 +135,27 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
         """The passage for the model, fenced and labelled, and its parts."""
         if not question.strip():
             return "", MemoryQueryResult(results=[])
-        async with self._opening:
-            if self._bank is None:
-                embedder = await asyncio.to_thread(load_embedder, self._embedding)
-                self._bank = await asyncio.to_thread(
-                    KnowledgeBank.open, str(self._place), embedder, read_only=True
-                )
-        [hits] = await self._bank.search([question], self._k, years=self._years)
+        [hits] = await self._reader.search([question], self._k)
         shown = [
             (hit, hit.paper, f"{hit.paper.title} ({hit.paper.year})\n{hit.paper.abstract}") for hit in hits
         ]
         parts = [
             as_content(text, id=paper.id, year=paper.year, score=hit.score) for hit, paper, text in shown
         ]
-        return self._prompts.render(PASSAGE, {"hits": hits}) if hits else "", MemoryQueryResult(results=parts)
+        return self._reader.passage(hits), MemoryQueryResult(results=parts)
 
     async def close(self) -> None:
         """Close a bank opened here."""
-        if self._place is not None and self._bank is not None:
-            self._bank.close()
-            self._bank = None
+        self._reader.close()
 
     def _to_config(self) -> KnowledgeMemoryConfig:
-        if self._place is None:
+        if (reader := self._reader).place is None:
             raise ConfigError(
                 "a memory over an open bank has no address that a file could hold",
                 hint="make it of the bank's folder or URL: KnowledgeMemory('my-bank')",
             )
         return KnowledgeMemoryConfig(
-            place=self._place, embedding=self._embedding, k=self._k, years=self._years
+            place=reader.place, embedding=reader.embedding, k=self._k, years=reader.years
         )
 
     @classmethod

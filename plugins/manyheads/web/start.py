@@ -31,8 +31,8 @@ from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.children import HIDDEN
+from manyheads.web.folder import MissingRunError, RunsFolder
 from manyheads.web.pages import Field, at, fields, nested, render, typed
-from manyheads.web.runs import RunsFolder
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
@@ -280,7 +280,7 @@ def _chosen_runs(form: FormData, name: str, runs: RunsFolder) -> list[str]:
         return [
             str(runs.path(each)) for each in form.getlist(f"run:{name}") if isinstance(each, str) and each
         ]
-    except HTTPException:
+    except MissingRunError:
         raise ValueError("no such run in this folder") from None
 
 

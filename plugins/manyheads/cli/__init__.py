@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, inspect, measure, project, review, run
+from manyheads.cli import arena, corpus, evaluate, inspect, mcp, measure, project, review, run
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -79,6 +79,9 @@ manyheads run rebuttal --background papers.bib --host agentscope""",
     "list": "manyheads list runs",
     "show": "manyheads show my-run --format bib -o references.bib",
     "serve": "manyheads serve runs --port 9000 --no-open",
+    "mcp": """
+manyheads mcp --folder papers -m openai/gpt-4o-mini --cap money=5
+manyheads mcp --http --port 9000""",
     "open": "manyheads open my-run",
     "bundle": """
 manyheads bundle runs
@@ -149,6 +152,7 @@ app.command("show")(inspect.show)
 app.command("bundle")(inspect.bundle)
 app.command("open")(inspect.open_report)
 app.command("serve")(project.serve)
+app.command("mcp")(mcp.serve_clients)
 app.command("list")(project.list_all)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)

@@ -5,10 +5,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import yaml
+
 from manyheads.base.errors import UserError
 from manyheads.base.files import inside
+from manyheads.base.folders import writing
+from manyheads.config import RunConfig
+from manyheads.engine.folder import new_folder
 from manyheads.report.index import RunEntry, entries
-from manyheads.web.children import Children
+from manyheads.web.children import HIDDEN, Children
 from manyheads.web.live import Logs
 
 FRESH = 1.0
@@ -58,6 +63,17 @@ class RunsFolder:
         if (entry := next((each for each in self.entries() if each.folder == name), None)) is None:
             raise MissingRunError(name)
         return entry
+
+    def begin(self, config: RunConfig) -> str:
+        """Run a config in a new folder, when there is room; returns the folder's name."""
+        folder = new_folder(config, self.folder)
+        file = self.folder / HIDDEN / f"{folder.name}.yaml"
+        data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        with writing(file.parent):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        self.children.start(folder.name, config.system, file)
+        return folder.name
 
     def path(self, name: str) -> Path:
         """The folder of a run by its name, inside this folder; raises `MissingRunError` otherwise."""

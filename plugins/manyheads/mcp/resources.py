@@ -7,13 +7,13 @@ from typing import Any
 
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, UserError
-from manyheads.base.files import opened
+from manyheads.base.files import read_text
 from manyheads.base.folders import REPORT
 from manyheads.base.resources import Resources, data_file
 from manyheads.config import CORPORA
 from manyheads.corpus.meta import META, read_meta
 from manyheads.mcp.runs import ServedRuns
-from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument
+from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument, ResourceError, told_as
 from manyheads.systems.exports import exported
 from manyheads.systems.results import write_report
 
@@ -37,21 +37,23 @@ def add_resources(server: MCPServer[Any], served: ServedRuns) -> None:
     @server.resource("manyheads://runs/{run}/result", mime_type="application/json")
     def result(run: str) -> str:
         """The whole result of a run."""
-        return str(exported(served.runs.path(run), "json"))
+        with told_as(ResourceError):
+            return str(exported(served.runs.path(run), "json"))
 
     @server.resource("manyheads://runs/{run}/text", mime_type="text/markdown")
     def text(run: str) -> str:
         """What a run has written, with its references."""
-        return str(exported(served.runs.path(run), "md"))
+        with told_as(ResourceError):
+            return str(exported(served.runs.path(run), "md"))
 
     @server.resource("manyheads://runs/{run}/report", mime_type="text/html")
     def report(run: str) -> str:
         """The report of a run, as a page."""
-        folder = served.runs.path(run)
-        if not (folder / REPORT).is_file():
-            write_report(folder)
-        with opened(served.runs.file(run, REPORT)) as file:
-            return file.read().decode("utf-8", "replace")
+        with told_as(ResourceError):
+            folder = served.runs.path(run)
+            if not (folder / REPORT).is_file():
+                write_report(folder)
+            return read_text(served.runs.file(run, REPORT))
 
 
 def _json(data: object) -> str:
@@ -77,42 +79,39 @@ def add_prompts(server: MCPServer[Any], resources: Resources) -> None:
     """Add the tasks of roles whose prompts take texts alone; others need papers, teams or figures of a run."""
     roles = Roles(resources)
     for card in roles.cards.values():
-        optional = [name for name, value in card.variables.items() if value is None or isinstance(value, str)]
+        own = [name for name, value in card.variables.items() if value is None or isinstance(value, str)]
         for name, task in card.tasks.items():
-            prompt = partial(_prompt, roles, card.name, name)
-            if not _takes_texts(prompt, [*task.variables, *optional]):
+            fill = partial(_prompt, roles, card.name, name)
+            prompt = card.prompt_of(name)
+            needs = {each for each in own if card.variables[each] is None}
+            needs |= roles.prompts.needs(prompt) - roles.prompts.defaults(prompt)
+            texts = _texts(fill, [each for each in (*task.variables, *own) if each in needs or each in own])
+            if not texts or not needs <= {*texts}:
                 continue
-            needed = [*task.variables, *(each for each in optional if card.variables[each] is None)]
             arguments = [
-                PromptArgument(name=each, description=None, required=each in needed)
-                for each in dict.fromkeys([*task.variables, *optional])
+                PromptArgument(name=each, description=None, required=each in needs) for each in texts
             ]
-            about, own = f"{card.description} {task.description}", f"{card.name}-{name}"
+            about, key = f"{card.description} {task.description}", f"{card.name}-{name}"
             server.add_prompt(
                 Prompt(
-                    name=own,
-                    title=None,
-                    description=about,
-                    arguments=arguments,
-                    fn=prompt,
-                    context_kwarg=None,
+                    name=key, title=None, description=about, arguments=arguments, fn=fill, context_kwarg=None
                 )
             )
 
 
-def _prompt(roles: Roles, role: str, task: str, **values: str) -> str:
+def _prompt(roles: Roles, role: str, task: str, **values: Any) -> str:
     """What a role's agent is told in a run: who it is, its task, the form of its answer."""
     own = {name: value for name, value in values.items() if name in roles.card(role).variables and value}
-    given = {name: values.get(name, "") for name in roles.task(role, task).variables}
+    given = {name: value for name, value in values.items() if name in roles.task(role, task).variables}
     form = roles.forms.form(roles.reply(role, task))
     return "\n\n".join(filter(None, (roles.system(role, own), roles.prompt(role, task, given), form)))
 
 
-def _takes_texts(prompt: Callable[..., str], names: list[str]) -> bool:
-    """Whether a prompt shows each of its texts: one that takes a text for a list of papers shows letters."""
-    texts = {name: f"a text for {name}" for name in names}
+def _texts(fill: Callable[..., str], names: list[str]) -> list[str]:
+    """Which variables of a prompt are texts: a prompt that takes one for a list of papers does not show it whole."""
+    samples: dict[str, Any] = {name: f"a text for {name}" for name in names}
     try:
-        shown = prompt(**texts)
-    except (ConfigError, TypeError):
-        return False
-    return all(text in shown for text in texts.values())
+        shown = fill(**samples)
+        return [name for name, sample in samples.items() if sample in shown]
+    except ConfigError:  # it needs a paper, a scientist, a number
+        return []

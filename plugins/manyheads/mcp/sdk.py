@@ -1,38 +1,40 @@
 """The official MCP SDK, whose two majors have other names for the same things; only this file knows which is installed."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 
+from manyheads.base.errors import UserError
+from manyheads.base.text import printable
+
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.server.mcpserver.prompts.base import Prompt, PromptArgument
 
     NEW = True
 else:
     try:
-        from mcp.server.mcpserver import Context, MCPServer
+        import mcp.server.mcpserver as home
+        from mcp.server.mcpserver import MCPServer
     except ImportError:
-        from mcp.server.fastmcp import Context
+        import mcp.server.fastmcp as home
         from mcp.server.fastmcp import FastMCP as MCPServer
-    NEW = MCPServer.__name__ == "MCPServer"
-    ToolError = import_module(f"{MCPServer.__module__.rpartition('.')[0]}.exceptions").ToolError
-    Prompt = import_module(f"{MCPServer.__module__.rpartition('.')[0]}.prompts.base").Prompt
-    PromptArgument = import_module(f"{MCPServer.__module__.rpartition('.')[0]}.prompts.base").PromptArgument
+    NEW, Context = home.__name__ == "mcp.server.mcpserver", home.Context
+    errors, prompts = (
+        import_module(f"{home.__name__}.exceptions"),
+        import_module(f"{home.__name__}.prompts.base"),
+    )
+    ResourceError, ToolError = errors.ResourceError, errors.ToolError
+    Prompt, PromptArgument = prompts.Prompt, prompts.PromptArgument
 
 __all__ = [
-    "Context",
-    "MCPServer",
-    "Prompt",
-    "PromptArgument",
-    "ToolError",
-    "annotations",
-    "http_app",
-    "make_server",
-]
+    "Context", "MCPServer", "Prompt", "PromptArgument", "ResourceError", "ToolError", "annotations", "http_app", "make_server",
+    "told_as",
+]  # fmt: skip
 
 STATELESS = "2026-07-28"
 """The first protocol version without sessions: the server cannot ask a client, it asks for a second call."""
@@ -60,6 +62,15 @@ def annotations(*, reads: bool, destroys: bool = False, open_world: bool = True)
         "openWorldHint": open_world,
     }
     return import_module("mcp_types" if NEW else "mcp.types").ToolAnnotations.model_validate(hints)
+
+
+@contextmanager
+def told_as(kind: type[Exception]) -> Generator[None]:
+    """Users' errors as errors of the SDK, with what to do next."""
+    try:
+        yield
+    except UserError as error:
+        raise kind(printable(str(error))) from error
 
 
 def can_ask(context: Context[Any, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.errors import ConfigError
 from manyheads.base.files import make_folder
 from manyheads.base.folders import write
 from manyheads.base.papers import Paper, SourceName, web_address
@@ -20,7 +20,7 @@ from manyheads.core.results import currency_of
 from manyheads.engine.estimate import LONGER, estimate
 from manyheads.literature.search import search
 from manyheads.mcp.runs import WHOLE, RunAnswer, ServedRuns
-from manyheads.mcp.sdk import Context, MCPServer, ToolError, annotations
+from manyheads.mcp.sdk import Context, MCPServer, ToolError, annotations, told_as
 from manyheads.suites.reviews import review_of, reviewer_of, texts_of
 
 UPLOADS = "uploads"
@@ -115,10 +115,8 @@ def telling(tool: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]
 
     @wraps(tool)
     async def told(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with told_as(ToolError):
             return await tool(*args, **kwargs)
-        except UserError as error:
-            raise ToolError(printable(str(error))) from error
 
     return told
 

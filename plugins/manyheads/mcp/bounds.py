@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -112,7 +113,7 @@ class Bounds:
         return None
 
     def _inside(self, name: str, path: Path) -> None:
-        for each in (path, *(_entries(path) if path.is_dir() else ())):
+        for each in chain([path], _entries(path) if path.is_dir() else ()):
             if not each.resolve().is_relative_to(self.folder):
                 raise ConfigError(
                     f"{name[:200]}: outside the server's folder, or a link that leads out of it",

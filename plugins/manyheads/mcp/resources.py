@@ -13,7 +13,7 @@ from manyheads.base.resources import Resources, data_file
 from manyheads.config import CORPORA
 from manyheads.corpus.meta import META, read_meta
 from manyheads.mcp.runs import ServedRuns
-from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument, ResourceError, told_as
+from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument, ResourceError, prompt_error, told_as
 from manyheads.systems.exports import exported
 from manyheads.systems.results import write_report
 

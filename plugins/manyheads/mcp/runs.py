@@ -182,7 +182,7 @@ class ServedRuns:
             return entry
         if child is None:
             raise MissingRunError(name)
-        return RunEntry(folder=name, system=child.system, at=child.at)
+        return RunEntry(folder=name, system=child.system, at=child.at, state="stopped")  # it never began
 
     def state(self, name: str) -> str:
         return self.runs.state(self.entry(name))

@@ -1,6 +1,6 @@
 """The official MCP SDK, whose two majors have other names for the same things; only this file knows which is installed."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ else:
 
 __all__ = [
     "Context", "MCPServer", "Prompt", "PromptArgument", "ResourceError", "ToolError", "annotations", "http_app", "make_server",
-    "told_as",
+    "prompt_error", "told_as",
 ]  # fmt: skip
 
 STATELESS = "2026-07-28"
@@ -64,8 +64,13 @@ def annotations(*, reads: bool, destroys: bool = False, open_world: bool = True)
     return import_module("mcp_types" if NEW else "mcp.types").ToolAnnotations.model_validate(hints)
 
 
+def prompt_error(message: str) -> Exception:
+    """The error of a prompt whose message reaches the client."""
+    return import_module("mcp.shared.exceptions").MCPError(-32602, message) if NEW else ValueError(message)
+
+
 @contextmanager
-def told_as(kind: type[Exception]) -> Generator[None]:
+def told_as(kind: Callable[[str], Exception]) -> Generator[None]:
     """Users' errors as errors of the SDK, with what to do next."""
     try:
         yield

@@ -15,9 +15,10 @@ import agent_framework
 import anyio
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
+
+from mcp import Client, StdioServerParameters
 
 pytestmark = pytest.mark.slow
 SERVER = [
@@ -88,7 +89,7 @@ async def test_a_cancelled_review_stops_and_is_resumed(tmp_path: Path, mode: Any
 
 async def test_a_run_goes_on_when_its_client_leaves_and_the_next_server_stops_another(tmp_path: Path) -> None:
     async with client(tmp_path) as one:
-        first = await call(one, "run", config="virsci", settings=SMALL, wait=0)
+        first = await call(one, "run", config="virsci", settings=SMALL, budget={"calls": 100}, wait=0)
         second = await call(one, "run", config="virsci", settings=SMALL, steer=["topic"], wait=30)
         assert second["state"] == "waiting"
     async with client(tmp_path) as one:
@@ -149,8 +150,9 @@ async def test_a_person_steers_through_the_clients_form(tmp_path: Path, mode: An
 
     async def answer(context: Any, params: Any) -> ElicitResult:
         asked.append(params)
-        first = {"action": "back", "remark": "Nearer to owls."}
-        return ElicitResult(action="accept", content=first if len(asked) == 1 else {"action": "accept"})
+        if len(asked) == 1:
+            return ElicitResult(action="accept", content={"action": "back", "remark": "Nearer to owls."})
+        return ElicitResult(action="accept", content={"action": "accept"})
 
     async with client(tmp_path, mode=mode, elicitation_callback=answer) as one:
         ended = await call(one, "run", config="virsci", settings=SMALL, steer=["topic"], wait=100)

@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, inspect, mcp, measure, project, review, run
+from manyheads.cli import arena, corpus, evaluate, inspect, mcp, measure, project, review, run, skills
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -103,6 +103,7 @@ manyheads measure idea.md --against services -s literature.before=2015""",
     "prompts export": """
 manyheads prompts export mine
 manyheads run virsci --path mine""",
+    "skills export": "manyheads skills export .claude/skills --name review-paper",
     "corpus build": """
 manyheads corpus build papers.csv --columns title=Name,year=Date --bound 2018
 manyheads corpus build "s2:graph retrieval" --start 2010 --bound 2016""",
@@ -162,6 +163,7 @@ app.command("check", cls=SystemCommand)(inspect.check)
 app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
+app.add_typer(skills.app, name="skills")
 app.add_typer(corpus.app, name="corpus")
 ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
 ranking.command("judge")(review.judge)

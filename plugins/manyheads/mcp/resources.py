@@ -94,9 +94,22 @@ def add_prompts(server: MCPServer[Any], resources: Resources) -> None:
             about, key = f"{card.description} {task.description}", f"{card.name}-{name}"
             server.add_prompt(
                 Prompt(
-                    name=key, title=None, description=about, arguments=arguments, fn=fill, context_kwarg=None
+                    name=key,
+                    title=None,
+                    description=about,
+                    arguments=arguments,
+                    fn=_told(fill),
+                    context_kwarg=None,
                 )
             )
+
+
+def _told(fill: Callable[..., str]) -> Callable[..., str]:
+    def told(**values: str) -> str:
+        with told_as(prompt_error):
+            return fill(**values)
+
+    return told
 
 
 def _prompt(roles: Roles, role: str, task: str, **values: Any) -> str:

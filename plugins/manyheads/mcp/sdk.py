@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 
+from manyheads import __version__
 from manyheads.base.errors import UserError
 from manyheads.base.text import printable
 
@@ -43,7 +44,7 @@ ASKED = "steer"
 
 def make_server(name: str, instructions: str, host: str) -> MCPServer[Any]:
     """A server without tools. `host` is the address of HTTP; the SDK guards a local one against names of other sites."""
-    more: dict[str, Any] = {} if NEW else {"host": host}
+    more: dict[str, Any] = {"version": __version__} if NEW else {"host": host}
     return MCPServer(name, instructions=instructions, log_level="WARNING", **more)
 
 

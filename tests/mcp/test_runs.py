@@ -222,5 +222,5 @@ async def test_an_agent_of_another_framework_calls_the_tools(tmp_path: Path) -> 
         names = {each.name for each in tool.functions}
         assert {"review_paper", "propose_ideas", "read_result"} <= names
         idea = "We plan with owls to find cells in the night."
-        answer = str(await tool.call_tool("refine_idea", idea=idea, wait=100))
-    assert "finished" in answer
+        answer: Any = await tool.call_tool("refine_idea", idea=idea, wait=100)
+    assert json.loads(answer[0].text)["state"] == "finished"

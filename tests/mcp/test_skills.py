@@ -13,7 +13,7 @@ from manyheads.mcp.skills import skills
 from support.command import manyheads_command
 
 NAMES = {"check-novelty", "ideas-from-background", "measure-novelty", "review-paper"}
-PAPER = "# Owls\n\nWe plan with owls.\n\n## Method\n\nOwls find cells at night.\n"
+PAPER = "# Owls\n\nWe plan with owls.\n\n## Method\n\n" + "Owls find cells at night, and plan. " * 30
 CSV = "title,year,abstract,authors\n" + "".join(
     f"Owl paper {n},{2010 + n},Owls of kind {n} find cells at night and plan ahead.,Ada {n}; Bo {n}\n"
     for n in range(14)
@@ -65,7 +65,7 @@ def test_each_command_of_a_skill_works(name: str, tmp_path: Path) -> None:
     (tmp_path / "papers.csv").write_text(CSV, encoding="utf-8")
     text = skills(Resources())[name]
     blocks = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
-    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    lines = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
     lines += re.findall(r"`(manyheads [^`]+)`", text)
     assert len(lines) > 3
     for line in lines:

@@ -77,7 +77,7 @@ class ServedRuns:
         self.runs = RunsFolder(folder, self.children)
         self._most = dict[str, Usage]()
         """What each run of this server may use."""
-        self._answered = set[tuple[str, str]]()
+        self._answered, self._stopping = set[tuple[str, str]](), set[str]()
 
     # Start, resume, stop.
 
@@ -121,6 +121,7 @@ class ServedRuns:
         sets = [f"budget.{key}={value}" for key, value in limits.model_dump(exclude_none=True).items()]
         self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
         self._most[name] = _most(limits)
+        self._stopping.discard(name)
         return await self.follow(context, name, wait)
 
     def stop(self, name: str) -> None:
@@ -128,7 +129,9 @@ class ServedRuns:
         child = self.children.get(name)
         if child and child.alive:
             self.children.control(child, "stop")
-        elif not send(self._pipe(name), {"do": "stop"}):
+        elif send(self._pipe(name), {"do": "stop"}):
+            self._stopping.add(name)
+        else:
             state = self.state(name)
             elsewhere = "it was started elsewhere; stop it there" if state == "running" else f"it is {state}"
             raise ConfigError(f"{name}: this run cannot be stopped: {elsewhere}")
@@ -185,7 +188,8 @@ class ServedRuns:
         return RunEntry(folder=name, system=child.system, at=child.at, state="stopped")  # it never began
 
     def state(self, name: str) -> str:
-        return self.runs.state(self.entry(name))
+        state = self.runs.state(self.entry(name))
+        return "stopping" if name in self._stopping and state in LIVE else state
 
     def waiting(self, name: str) -> list[dict[str, Any]]:
         return [each for each in self.runs.waiting(name) if (name, each["request"]) not in self._answered]

@@ -122,6 +122,7 @@ class ServedRuns:
         self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
         self._most[name] = _most(limits)
         self._stopping.discard(name)
+        self._answered = {each for each in self._answered if each[0] != name}  # it asks again, by the same id
         return await self.follow(context, name, wait)
 
     def stop(self, name: str) -> None:

@@ -255,7 +255,8 @@ class Children:
 def _detached(command: Sequence[str], pipe: Path, output: Path, errors: Path) -> subprocess.Popen[bytes]:
     """Start a process that does not notice our end: none of its pipes is ours, and no event loop kills it."""
     make_folder(pipe.parent)
-    pipe.unlink(missing_ok=True)
+    for each in (pipe, output, errors):
+        each.unlink(missing_ok=True)  # an earlier process of the run may still write its last words into it
     os.mkfifo(pipe, 0o600)
     # opened for both: the process itself keeps the pipe open, and never sees the end of its commands
     with open(os.open(pipe, os.O_RDWR), "rb", 0) as stdin, output.open("wb") as out, errors.open("wb") as err:

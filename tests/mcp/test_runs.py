@@ -18,6 +18,8 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
+from manyheads.mcp.bounds import Bounds
+from manyheads.mcp.runs import ServedRuns
 from mcp import Client, StdioServerParameters
 
 pytestmark = pytest.mark.slow
@@ -108,7 +110,8 @@ async def test_a_run_goes_on_when_its_client_leaves_and_the_next_server_stops_an
         answer = {"action": "accept", "remark": "Think of owls."}
         ended = await call(one, "steer", run=second["run"], request=ended["request"], answer=answer, wait=100)
         assert ended["state"] == "finished"
-    assert not [*(tmp_path / "runs" / ".web").glob("*.pipe")]
+    ServedRuns(Bounds(tmp_path))
+    assert {each.suffix for each in (tmp_path / "runs" / ".web").iterdir()} == {".yaml"}
 
 
 def test_a_run_goes_on_when_its_client_dies_during_the_call(tmp_path: Path) -> None:

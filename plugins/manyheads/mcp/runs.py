@@ -21,7 +21,7 @@ from manyheads.mcp.sdk import Context, asked, called_again, can_ask
 from manyheads.report.index import RUNS, RunEntry, read_entry
 from manyheads.systems.exports import exported
 from manyheads.systems.loading import reopen
-from manyheads.web.children import HIDDEN, PIPE, Children, send
+from manyheads.web.children import HIDDEN, PIPE, Children, clear, send
 from manyheads.web.folder import LIVE, MissingRunError, RunsFolder
 
 PAUSE = 0.2
@@ -73,6 +73,7 @@ class ServedRuns:
         self.bounds, self.leaving = bounds, leaving
         folder = bounds.folder / RUNS
         folder.mkdir(exist_ok=True)
+        clear(folder)
         self.children = Children(folder, at_once, lasting=True)
         self.runs = RunsFolder(folder, self.children)
         self._most = dict[str, Usage]()

@@ -88,19 +88,34 @@ class Child:
 
 def send(pipe: Path, command: Mapping[str, Any]) -> bool:
     """Send a command to a lasting run, whichever server has started it; False if it has ended."""
-    try:
-        # without O_NONBLOCK, the pipe of a process that was killed would block for ever
-        file = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENXIO):  # no pipe, nobody reads it
-            return False
-        raise
+    if (file := _write_end(pipe)) is None:
+        return False
     try:
         return os.write(file, line := _line(command)) == len(line)
     except (BlockingIOError, BrokenPipeError):
         return False
     finally:
         os.close(file)
+
+
+def clear(folder: Path) -> None:
+    """Remove the pipes and outputs of lasting runs that ended without a server."""
+    for pipe in (folder / HIDDEN).glob(f"*{PIPE}"):
+        if (file := _write_end(pipe)) is not None:
+            os.close(file)
+            continue
+        for end in (PIPE, OUTPUT, ERRORS):
+            pipe.with_suffix(end).unlink(missing_ok=True)
+
+
+def _write_end(pipe: Path) -> int | None:
+    """None if nobody reads it. It does not block, as the pipe of a process that was killed would."""
+    try:
+        return os.open(pipe, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENXIO):
+            return None
+        raise
 
 
 def _line(command: Mapping[str, Any]) -> bytes:

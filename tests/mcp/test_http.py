@@ -8,6 +8,7 @@ import pytest
 
 from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.serving import http_server
+from support.command import manyheads_command
 
 TOKEN = "a token of some length"
 INITIALIZE = {
@@ -42,3 +43,14 @@ async def test_only_the_token_and_our_own_name_let_in(
     assert TOKEN not in response.text
     if status == 401:
         assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_owners_mistakes_are_said_before_there_is_a_server(tmp_path: Path) -> None:
+    for options, told in (
+        (["--folder", "absent"], "absent"),
+        (["--http", "--token", "short"], "--token"),
+        (["--budget", "cals=1"], "cals"),
+        (["-m", "nobody/x"], "nobody"),
+        (["-s", "team.sise=3"], "sise"),
+    ):
+        assert told in manyheads_command("mcp", *options, cwd=tmp_path).message

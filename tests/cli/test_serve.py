@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from manyheads.base.errors import ConfigError
-from manyheads.cli.project import PORT, _listener, _need_writable, _runs_of
+from manyheads.cli.project import PORT, _need_writable, _runs_of, listener_of
 from support.ports import bound_socket
 from support.served import served
 from support.web import CSRF
@@ -40,12 +40,12 @@ def test_runs_are_those_of_the_folder_or_of_its_runs(tmp_path: Path, monkeypatch
 
 def test_a_port_in_use_is_named() -> None:
     with bound_socket() as other, pytest.raises(ConfigError, match="in use") as error:
-        _listener("127.0.0.1", other.getsockname()[1])
+        listener_of("127.0.0.1", other.getsockname()[1])
     assert "--port" in str(error.value.hint)
 
 
 def test_the_next_free_port_is_taken() -> None:
-    with _listener("127.0.0.1", None) as first, _listener("127.0.0.1", None) as second:
+    with listener_of("127.0.0.1", None) as first, listener_of("127.0.0.1", None) as second:
         assert PORT <= first.getsockname()[1] < second.getsockname()[1]
 
 
@@ -58,7 +58,7 @@ def test_an_address_of_another_machine_is_refused(host: str, monkeypatch: pytest
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)  # asks a name server
     with pytest.raises(ConfigError) as error:
-        _listener(host, 9999)
+        listener_of(host, 9999)
     assert "127.0.0.1" in str(error.value.hint)
 
 

@@ -79,6 +79,7 @@ EXTRAS = {
     "papers": ("pypdfium2", "PIL", "numpy"),
     "plots": ("matplotlib",),
     "parquet": ("pyarrow",),
+    "mcp": ("mcp", "starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
     "web": ("starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
 }  # fmt: skip
 """The modules of optional extras."""

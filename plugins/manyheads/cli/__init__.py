@@ -9,7 +9,20 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, inspect, keys, measure, project, prompts, review, run
+from manyheads.cli import (
+    arena,
+    corpus,
+    evaluate,
+    inspect,
+    keys,
+    mcp,
+    measure,
+    project,
+    prompts,
+    review,
+    run,
+    skills,
+)
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -81,6 +94,9 @@ manyheads init --system idea-duel""",
     "list": "manyheads list runs",
     "show": "manyheads show my-run --format bib -o references.bib",
     "serve": "manyheads serve runs --port 9000 --no-open",
+    "mcp": """
+manyheads mcp --folder papers -m openai/gpt-4o-mini --cap money=5
+manyheads mcp --http --port 9000""",
     "open": "manyheads open my-run",
     "bundle": """
 manyheads bundle runs
@@ -108,6 +124,7 @@ manyheads keys set openai
 manyheads keys set semantic-scholar""",
     "keys list": "manyheads keys list",
     "keys remove": "manyheads keys remove openai",
+    "skills export": "manyheads skills export .claude/skills --name review-paper",
     "corpus build": """
 manyheads corpus build papers.csv --columns title=Name,year=Date --bound 2018
 manyheads corpus build "s2:graph retrieval" --start 2010 --bound 2016""",
@@ -157,6 +174,7 @@ app.command("show")(inspect.show)
 app.command("bundle")(inspect.bundle)
 app.command("open")(inspect.open_report)
 app.command("serve")(project.serve)
+app.command("mcp")(mcp.serve_clients)
 app.command("list")(project.list_all)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)
@@ -167,6 +185,7 @@ app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(keys.app, name="keys")
+app.add_typer(skills.app, name="skills")
 app.add_typer(corpus.app, name="corpus")
 ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
 ranking.command("judge")(review.judge)

@@ -1,7 +1,6 @@
 """What there is: `manyheads check`, `roles`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
-from contextlib import ExitStack
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -27,7 +26,7 @@ from manyheads.cli.options import (
     settings,
 )
 from manyheads.cli.printing import browse, safe_console, say, say_json, write_or_print
-from manyheads.cli.progress import library, show_silent
+from manyheads.cli.progress import show_look_up, show_silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.retrieval import Inspirations
     from manyheads.engine.readiness import CheckResult
-    from manyheads.literature.lookup import Findings
 
 
 class Checking(Options):
@@ -178,6 +176,8 @@ def search(options: SearchOptions) -> None:
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
     """
+    from manyheads.literature.search import search as search_papers
+
     how, source = options.how, options.source
     if how is not None and source:
         raise ConfigError(
@@ -191,7 +191,7 @@ def search(options: SearchOptions) -> None:
     if how is not None:
         _print_inspirations(asyncio.run(_retrieve(loaded, options.query, options.limit)), options.lines)
         return
-    findings = asyncio.run(_look(loaded, options.query, options.limit))
+    findings = asyncio.run(search_papers(loaded, options.query, options.limit, show_look_up))
     show_silent(findings.degraded)
     if findings.degraded and not findings.papers:
         say("no paper found in the sources that could be searched", err=True)
@@ -219,21 +219,6 @@ def _print_papers(found: "Iterable[tuple[Paper, Sequence[str]]]") -> None:
             cell.append(f"\n  {plain(reason)}", "dim")
         table.add_row(year, cited, cell)
     safe_console().print(table if table.rows else "No paper found.")
-
-
-async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
-    from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.ecosystem import Ecosystem
-
-    with ExitStack() as held:
-        corpus = None
-        # needed to search its papers, or for its bound
-        if "local" in config.literature.cascade or config.literature.before == "bound":
-            folder = resolve_corpus(config.corpus, embedding=config.embedding)
-            corpus = held.enter_context(Ecosystem.open(folder))
-        bound = corpus and corpus.meta.options.bound
-        async with library(config.literature, bank=corpus and corpus.papers, bound=bound) as sources:
-            return await sources.search(query, limit)
 
 
 async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":

@@ -300,10 +300,10 @@ def library(config: "LiteratureConfig", **bank: Any) -> "Library":
     from manyheads.literature.library import Library
     from manyheads.literature.lookup import CACHE
 
-    return Library(config, note=_show_look_up, cache=cache_folder() / CACHE, **bank)
+    return Library(config, note=show_look_up, cache=cache_folder() / CACHE, **bank)
 
 
-def _show_look_up(entry: Searched) -> None:
+def show_look_up(entry: Searched) -> None:
     asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
     disk = " (from disk)" if entry.cached else ""
     reason = f": {entry.reason}" if entry.reason else ""

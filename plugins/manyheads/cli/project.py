@@ -277,7 +277,7 @@ def serve(options: Serving) -> None:
 
     host = options.host
     folder = _runs_of(options.folder)
-    listener = _listener(host, options.port)
+    listener = listener_of(host, options.port)
     names = {host, socket.gethostname()} if host != LOCAL else set[str]()
     access = Access(names)
     app = create_app(folder, access, options.at_once, options.folder or Path())
@@ -336,7 +336,7 @@ def _need_writable(folder: Path) -> None:
         pass
 
 
-def _listener(host: str, port: int | None) -> socket.socket:
+def listener_of(host: str, port: int | None) -> socket.socket:
     for number in [port] if port else range(PORT, PORT + TRIES):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]

@@ -112,6 +112,11 @@ def entries(base: Path, before: Iterable[RunEntry] = ()) -> list[RunEntry]:
     return sorted(found, key=lambda entry: (entry.at, entry.folder), reverse=True)
 
 
+def read_entry(folder: Path) -> RunEntry:
+    """The run in a folder, as it is now; its state is empty if there is none."""
+    return _read(folder, _stamp(folder))
+
+
 def read_entries(base: Path) -> list[RunEntry]:
     """The runs in a folder, newest first, using cached data; none without the folder."""
     try:

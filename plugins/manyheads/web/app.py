@@ -19,6 +19,7 @@ from manyheads.base.errors import UserError
 from manyheads.base.files import allowed_files
 from manyheads.web import arenas, runs, start, vote
 from manyheads.web.children import Children
+from manyheads.web.folder import MissingRunError, RunsFolder
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
 
@@ -120,9 +121,14 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(Guard, access=access)],
-        exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
+        exception_handlers={
+            HTTPException: problem,
+            MissingRunError: missing,
+            UserError: mistake,
+            Exception: crash,
+        },
     )
-    app.state.access, app.state.runs, app.state.arenas = access, runs.RunsFolder(folder, children), opened
+    app.state.access, app.state.runs, app.state.arenas = access, RunsFolder(folder, children), opened
     return app
 
 
@@ -154,6 +160,10 @@ def mistake(request: Request, error: Exception) -> Response:
     assert isinstance(error, UserError)
     told = {"title": FAILED, "message": error.message, "hint": error.hint or ""}
     return render(request, "problem.html.j2", 400, **told)
+
+
+def missing(request: Request, error: Exception) -> Response:
+    return _problem(request, 404)
 
 
 def crash(request: Request, error: Exception) -> Response:

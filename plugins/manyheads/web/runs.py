@@ -2,10 +2,8 @@
 answered by people."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -18,94 +16,25 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from manyheads.base.errors import UserError
-from manyheads.base.files import inside, opened
+from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG, EVENTS, REPORT
 from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
-from manyheads.report.index import RunEntry, entries
+from manyheads.report.index import RunEntry
 from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.results import write_report
-from manyheads.web.children import Action, Child, Children
-from manyheads.web.live import PART, WINDOW, Log, Logs, Look, Place, follow
+from manyheads.web.children import Action, Child
+from manyheads.web.folder import LIVE, STATES, RunsFolder
+from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
 from manyheads.web.pages import Field, at, fields, html, nested, render, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
 PER_PAGE = 100
-FRESH = 1.0
-"""Seconds for which a list of runs is reused."""
-STATES = ("queued", "running", "paused", "waiting", "stopping", "finished", "stopped", "failed", "damaged")
-LIVE = frozenset(STATES[:5])
-"""States that change by themselves."""
 FILES = {
     RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
 }  # fmt: skip
-
-
-class RunsFolder:
-    """The runs in a folder.
-
-    Args:
-        children: the runs that this server works on.
-    """
-
-    def __init__(self, folder: Path, children: Children) -> None:
-        self.folder, self.children, self.logs = folder.resolve(), children, Logs()
-        self.started = dict[str, str]()
-        """The names of runs by the forms that started them."""
-        self._lock, self._next, self._entries = Lock(), 0.0, list[RunEntry]()
-
-    def entries(self) -> list[RunEntry]:
-        """The runs, newest first, about a second old; those that wait for their start come first."""
-        with self._lock:
-            if (began := time.monotonic()) >= self._next:
-                self._entries = [each for each in entries(self.folder, self._entries) if each.state]
-                now = time.monotonic()
-                self._next = now + max(FRESH, 4 * (now - began))  # a large folder is not read all the time
-            known = {entry.folder for entry in self._entries}
-            waiting = [
-                RunEntry(folder=each.name, system=each.system, at=each.at)
-                for each in self.children.all()
-                if each.name not in known and (each.alive or each.error)
-            ]
-            return [*reversed(waiting), *self._entries]
-
-    def entry(self, name: str) -> RunEntry:
-        """A run by its folder's name; raises `HTTPException` if there is none."""
-        if (entry := next((each for each in self.entries() if each.folder == name), None)) is None:
-            raise HTTPException(404)
-        return entry
-
-    def path(self, name: str) -> Path:
-        """The folder of a run by its name, inside this folder; raises `HTTPException` otherwise."""
-        try:
-            path = (self.folder / name).resolve()
-            if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():
-                return path
-        except (OSError, ValueError, RuntimeError):  # no possible name, a loop of links
-            pass
-        raise HTTPException(404)
-
-    def file(self, name: str, file: str) -> Path:
-        if (path := inside(self.path(name), file)) is None:
-            raise HTTPException(404)
-        return path
-
-    def state(self, entry: RunEntry) -> str:
-        """The state of a run, one of `STATES`."""
-        child = self.children.get(entry.folder)
-        if child and child.alive:
-            return "waiting" if child.state == "running" and self.waiting(entry.folder) else child.state
-        if entry.state == "running":
-            return "waiting" if self.waiting(entry.folder) else "running"
-        return "failed" if child and child.error and entry.state != "finished" else entry.state
-
-    def waiting(self, name: str) -> list[dict[str, Any]]:
-        """The requests to people that a run waits for. A process of this server must have made them itself."""
-        child = self.children.get(name)
-        every = self.logs.of(self.path(name)).waiting.values()
-        return [each for each in [*every] if not (child and child.alive) or each["request"] in child.asked]
 
 
 def routes() -> Iterator[BaseRoute]:

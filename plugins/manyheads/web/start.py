@@ -18,21 +18,18 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from manyheads.base.errors import UserError, problem_of
-from manyheads.base.folders import writing
 from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import RunConfig
 from manyheads.config.environment import hosts
 from manyheads.config.files import merge, schema_of
 from manyheads.core.results import currency_of
 from manyheads.engine.estimate import LONGER, estimate, excess
-from manyheads.engine.folder import new_folder
 from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
-from manyheads.web.children import HIDDEN
+from manyheads.web.folder import MissingRunError, RunsFolder
 from manyheads.web.pages import Field, at, fields, nested, render, typed
-from manyheads.web.runs import RunsFolder
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
@@ -189,14 +186,7 @@ async def start(request: Request, form: FormData) -> Response:
         status = 200 if config and not filled.error else 422
         return await run_in_threadpool(_page, request, base, filled, status)
     if once not in runs.started:  # the same form may be sent twice
-        folder = new_folder(config, runs.folder)
-        file = runs.folder / HIDDEN / f"{folder.name}.yaml"
-        with writing(file.parent):
-            file.parent.mkdir(exist_ok=True)
-            data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-            file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        runs.children.start(folder.name, config.system, file)
-        runs.started[once] = folder.name
+        runs.started[once] = runs.begin(config)
     return RedirectResponse(f"/runs/{runs.started[once]}", 303)
 
 
@@ -280,7 +270,7 @@ def _chosen_runs(form: FormData, name: str, runs: RunsFolder) -> list[str]:
         return [
             str(runs.path(each)) for each in form.getlist(f"run:{name}") if isinstance(each, str) and each
         ]
-    except HTTPException:
+    except MissingRunError:
         raise ValueError("no such run in this folder") from None
 
 

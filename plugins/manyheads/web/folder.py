@@ -1,0 +1,106 @@
+"""The runs in a folder: which there are, how each stands, what it waits for, its files."""
+
+import time
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import yaml
+
+from manyheads.base.errors import UserError
+from manyheads.base.files import inside
+from manyheads.base.folders import writing
+from manyheads.config import RunConfig
+from manyheads.engine.folder import new_folder
+from manyheads.report.index import RunEntry, entries
+from manyheads.web.children import HIDDEN, Children
+from manyheads.web.live import Logs
+
+FRESH = 1.0
+"""Seconds for which a list of runs is reused."""
+STATES = ("queued", "running", "paused", "waiting", "stopping", "finished", "stopped", "failed", "damaged")
+LIVE = frozenset(STATES[:5])
+"""States that change by themselves."""
+
+
+class MissingRunError(UserError):
+    """The folder has no run, or no file of a run, of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name}: no such run in this folder", hint="name a run of the list")
+
+
+class RunsFolder:
+    """The runs in a folder.
+
+    Args:
+        children: the runs that this server works on.
+    """
+
+    def __init__(self, folder: Path, children: Children) -> None:
+        self.folder, self.children, self.logs = folder.resolve(), children, Logs()
+        self.started = dict[str, str]()
+        """The names of runs by the forms that started them."""
+        self._lock, self._next, self._entries = Lock(), 0.0, list[RunEntry]()
+
+    def entries(self) -> list[RunEntry]:
+        """The runs, newest first, about a second old; those that wait for their start come first."""
+        with self._lock:
+            if (began := time.monotonic()) >= self._next:
+                self._entries = [each for each in entries(self.folder, self._entries) if each.state]
+                now = time.monotonic()
+                self._next = now + max(FRESH, 4 * (now - began))  # a large folder is not read all the time
+            known = {entry.folder for entry in self._entries}
+            waiting = [
+                RunEntry(folder=each.name, system=each.system, at=each.at)
+                for each in self.children.all()
+                if each.name not in known and (each.alive or each.error)
+            ]
+            return [*reversed(waiting), *self._entries]
+
+    def entry(self, name: str) -> RunEntry:
+        """A run by its folder's name; raises `MissingRunError`."""
+        if (entry := next((each for each in self.entries() if each.folder == name), None)) is None:
+            raise MissingRunError(name)
+        return entry
+
+    def begin(self, config: RunConfig) -> str:
+        """Run a config in a new folder, when there is room; returns the folder's name."""
+        folder = new_folder(config, self.folder)
+        file = self.folder / HIDDEN / f"{folder.name}.yaml"
+        data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        with writing(file.parent):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        self.children.start(folder.name, config.system, file)
+        return folder.name
+
+    def path(self, name: str) -> Path:
+        """The folder of a run by its name, inside this folder; raises `MissingRunError` otherwise."""
+        try:
+            path = (self.folder / name).resolve()
+            if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():
+                return path
+        except (OSError, ValueError, RuntimeError):  # no possible name, a loop of links
+            pass
+        raise MissingRunError(name)
+
+    def file(self, name: str, file: str) -> Path:
+        if (path := inside(self.path(name), file)) is None:
+            raise MissingRunError(f"{name}/{file}")
+        return path
+
+    def state(self, entry: RunEntry) -> str:
+        """The state of a run, one of `STATES`."""
+        child = self.children.get(entry.folder)
+        if child and child.alive:
+            return "waiting" if child.state == "running" and self.waiting(entry.folder) else child.state
+        if entry.state == "running":
+            return "waiting" if self.waiting(entry.folder) else "running"
+        return "failed" if child and child.error and entry.state != "finished" else entry.state
+
+    def waiting(self, name: str) -> list[dict[str, Any]]:
+        """The requests to people that a run waits for. A process of this server must have made them itself."""
+        child = self.children.get(name)
+        every = self.logs.of(self.path(name)).waiting.values()
+        return [each for each in [*every] if not (child and child.alive) or each["request"] in child.asked]

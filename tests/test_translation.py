@@ -16,10 +16,10 @@ from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
-from manyheads.engine.survey import Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
 from manyheads.systems.mamorx.paper import Manuscript
+from manyheads.systems.scipip.extraction import Extractor
 from support.faults import Fault
 from support.figures import alone
 from support.fill import WORDS

@@ -13,7 +13,7 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
+from manyheads.core.results import Abstract, Draft, Idea, Part, Person
 from manyheads.core.texts import FileOrText, Subject, Trait, file_or_text
 from manyheads.report.page import Page, View
 from manyheads.report.pictures import IdeaRow, IdeasPicture
@@ -23,7 +23,7 @@ from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.replies import Answer, FirstIdea, Proposal, TraitVerdict
-from manyheads.systems.traits import traits_of, unknown
+from manyheads.systems.traits import Quality, traits_of, unknown
 from manyheads.team.run import Run
 
 

@@ -58,6 +58,7 @@ def seen(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return look(installed, tmp_path_factory.mktemp("bare"))
 
 
+@pytest.mark.slow
 def test_packs_add_roles_with_replies_of_their_own(seen: dict[str, Any]) -> None:
     assert {"advocate", "arbiter", "reader", "leader", "scientist"} <= set(seen["roles"])
     assert seen["problems"] == []
@@ -66,10 +67,12 @@ def test_packs_add_roles_with_replies_of_their_own(seen: dict[str, Any]) -> None
     assert "{%" not in seen["advocate"]
 
 
+@pytest.mark.slow
 def test_a_pack_of_data_is_never_imported(seen: dict[str, Any]) -> None:
     assert not seen["imported"]
 
 
+@pytest.mark.slow
 def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(seen: dict[str, Any]) -> None:
     assert seen["reviewer"] == "You review as the pack wants it: novelty in computer science.\n"
     assert "<idea>\nAn idea.\n</idea>" in seen["review"]
@@ -108,7 +111,7 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
         pytest.param("own.Note", "", "tried: none", marks=pytest.mark.slow),
         pytest.param("own.Note", "from manyheads.asking.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
-        ("Note", "", "no such reply type 'Note'"),
+        pytest.param("Note", "", "no such reply type 'Note'", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_a_reply_that_no_pack_brings_is_one_clear_error(

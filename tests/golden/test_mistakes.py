@@ -40,7 +40,7 @@ def test_a_mistake_gets_its_code_and_its_facts(home: Path, mistake: Sequence[Any
 
 
 def test_what_check_finds_stands_on_standard_output(home: Path) -> None:
-    done = run("check", "virsci", "--model", "openai/x", cwd=home)
+    done = run("check", "virsci", "--model", "openai/x", "--set", "embedding=lexical", cwd=home)
     assert done.code == 2
     assert all(fact in done.out for fact in ("models.default", "openai/x", "OPENAI_API_KEY"))
 

@@ -9,13 +9,12 @@ from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
-from manyheads.asking.forms import as_ranked
 from manyheads.asking.replies import ReplyModel, label
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.systems.ideas import Entry, condensing_fault, read_contest
+from manyheads.systems.ideas import Entry, as_ranked, condensing_fault, read_contest
 from manyheads.systems.ranking import result
 from manyheads.systems.ranking.replies import Ranking, ranking_of
 from manyheads.systems.ranking.result import JUDGE, TARGET, RankedOrder, RankingRun

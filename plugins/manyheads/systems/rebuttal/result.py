@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from manyheads.asking import replies as shared
-from manyheads.asking.forms import proposal_text
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
@@ -21,6 +20,7 @@ from manyheads.report.record import Record
 from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
+from manyheads.systems.ideas import proposal_text
 from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.replies import Answer, FirstIdea, Proposal, TraitVerdict
 from manyheads.systems.traits import Quality, traits_of, unknown

@@ -89,9 +89,7 @@ def test_the_installed_package_finds_its_data(installed: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--help"], "resume"),
         (["roles"], "scientist"),
-        (["prompts", "export", "mine"], ""),
         (["init", "mine"], "manyheads run my.yaml"),
     ],
 )

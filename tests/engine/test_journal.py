@@ -1,7 +1,5 @@
 """What was said is kept, answered again without asking, and never mistaken for an answer to something else."""
 
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -119,27 +117,6 @@ async def test_tool_calls_are_kept(path: Path) -> None:
     await ask(path, FilledHost(tool_calls=(call,)), turn())
     [again] = await ask(path, FilledHost(), turn())
     assert again.tool_calls == (call,)
-
-
-PUTS = """
-import os, signal, sys
-from pathlib import Path
-from manyheads.core import Place
-from manyheads.engine.journal import Journal
-journal = Journal(Path(sys.argv[1]))
-for number in range(20):
-    journal.put((Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number}))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.slow
-def test_what_was_put_survives_a_kill(path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", PUTS, str(path)], check=False)
-    assert ended.returncode == -9
-    assert [reply["number"] for _, _, reply in read_turns(path)] == list(range(20))
-    with closing(Journal(path)) as journal:
-        assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", '{"number": 19}')
 
 
 def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:

@@ -143,7 +143,7 @@ def models_asked(config: RunConfig, roles: Roles) -> list[str]:
 
 def _asked(config: RunConfig, roles: Roles) -> list[str]:
     asked = sorted({role for role, _ in needs_of(config)})
-    return list(dict.fromkeys(_model_of(role, config, roles) for role in asked))
+    return list(dict.fromkeys(config.alias_of(role, roles.card(role).model) for role in asked))
 
 
 def needs_of(config: RunConfig) -> Needs:
@@ -158,11 +158,6 @@ def need_person(config: RunConfig, roles: Roles) -> None:
             steered = f"steer={','.join(config.steer)}: a person steers this run"
             steers = alias == PERSON and config.steer
             raise nobody_there(f"{config.system}: {steered if steers else f'models.{alias} is a person'}")
-
-
-def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
-    changes = config.roles.get(role)
-    return changes.model if changes else roles.card(role).model
 
 
 def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[CheckResult]:
@@ -271,7 +266,8 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     if not system.searches(config, roles):
         return
     for role in sorted({role for role, _ in system.needs(config)}):
-        card, alias = roles.card(role), _model_of(role, config, roles)
+        card = roles.card(role)
+        alias = config.alias_of(role, card.model)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in FREE:
             name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
@@ -287,7 +283,8 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
     system, needs, lines = system_of(config), needs_of(config), list[str]()
     asked, tools = {role for role, _ in needs}, sorted({*ARGUMENTS, *system.tools})
     for role in sorted(asked | set(config.roles)):
-        card, alias = roles.card(role), _model_of(role, config, roles)
+        card = roles.card(role)
+        alias = config.alias_of(role, card.model)
         if alias not in config.models:
             aliases = ", ".join(config.models)
             lines.append(f"role {role}: its model is {alias!r}, but the config only has {aliases}")

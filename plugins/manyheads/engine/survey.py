@@ -90,8 +90,7 @@ class Survey:
 
     def __post_init__(self) -> None:
         self.ledger = Budget(self.config.budget)
-        changes = self.config.roles.get(self.role)
-        alias = changes.model if changes else self.roles.card(self.role).model
+        alias = self.config.alias_of(self.role, self.roles.card(self.role).model)
         self.speaker = Speaker(self.role, self.role, self.roles.system(self.role, {}), alias)
         self.model = settled(self.config.models[alias])
         if key_variable(self.model):

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from manyheads.asking.replies import REPLIES, Remark
 from manyheads.base.errors import JournalError
-from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
+from manyheads.core import Host, Image, Message, Place, Reply, Speaker, Tool, ToolCall, Turn, Usage
 from manyheads.engine.journal import Journal, read_turns, spent_in
 from manyheads.engine.replay import Recorded
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.virsci.replies import Idea
 from support.hosts import FilledHost
 
@@ -173,3 +175,28 @@ async def test_a_changed_model_setting_stops_too(path: Path) -> None:
     await ask(path, FilledHost(), turn())
     with pytest.raises(JournalError):
         await ask(path, FilledHost(), turn(), model_of=warmer)
+
+
+async def searched(arguments: Any) -> str:
+    return "nothing"
+
+
+SEARCH = Tool("search", "Searches.", BaseModel, searched)
+
+
+async def test_tools_that_a_server_refused_are_not_offered_again(path: Path) -> None:
+    """A resumed run would pay for the refusal anew, and then ask without tools at the same place."""
+    refused = list[Turn[Any]]()
+
+    def refuse(asked: Turn[Any]) -> None:
+        if asked.tools:
+            refused.append(asked)
+            raise ToolsRefusedError("no tools")
+
+    host = FilledHost(PAID, before=refuse)
+    for accept_changes, times in ((False, 1), (False, 1), (True, 2)):
+        with pytest.raises(ToolsRefusedError):
+            await ask(path, host, turn(tools=(SEARCH,)), accept_changes=accept_changes)
+        assert len(refused) == times
+    [reply] = await ask(path, host, turn())
+    assert reply.value

@@ -20,7 +20,7 @@ TINY = Size(
     visitors=2, live_turns=20, votes=60, resamples=3, makers=4,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
-QUICK = ("retrieval", "embedding", "extraction", "interests", "literature")
+QUICK = ("literature",)
 NEEDS_DATA = "citations"
 
 

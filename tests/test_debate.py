@@ -10,7 +10,6 @@ from manyheads.base.resources import shipped
 from support.command import Done, manyheads_process, result_of
 from support.hosts import HOSTS
 from support.packages import build, install, run_python
-from support.results import but_for_the_host
 from support.suites import words_of, write_suite
 
 SOURCE = Path(manyheads.__file__).parents[1]
@@ -158,14 +157,6 @@ def test_check_says_whether_it_can_run(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS[1:])
-def test_every_host_comes_to_the_same(site: Path, run: Path, tmp_path: Path, host: str) -> None:
-    other = debated(site, tmp_path, "--host", host)
-    assert result_of(other)["host"] == host
-    assert but_for_the_host(other) == but_for_the_host(run)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_native_component_runs_it(site: Path, run: Path, tmp_path: Path, host: str) -> None:
     program = f"import asyncio, json\nclaim = {CLAIM!r}\n{NATIVE[host]}\nprint(type(team).__name__, said)"
@@ -173,15 +164,6 @@ def test_a_native_component_runs_it(site: Path, run: Path, tmp_path: Path, host:
     assert said.startswith("Debate")
     verdict = result_of(run)["ruling"]["verdict"]
     assert all(text in said for text in (CLAIM, "Verdict", verdict))
-
-
-@pytest.mark.slow
-def test_a_task_is_never_the_name_of_a_file(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "secret.md").write_text("Nobody may read this.")
-    program = f"import asyncio, json\nclaim = 'secret.md'\n{NATIVE['autogen']}\nprint(said)"
-    said = run_python("-c", program, path=[site, SOURCE], folder=tmp_path)
-    assert "secret.md" in said
-    assert "Nobody" not in said
 
 
 @pytest.mark.slow

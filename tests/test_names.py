@@ -22,7 +22,6 @@ REASONS = {
     "Remark": "a reply type, and a message for later speakers",
     "Section": "of a config, and of a document",
     "Topic": "a reply type, which role cards name, and its part of a result",
-    "Vote": "a reply type, its part of a result, and a rater's answer",
 }
 """Names of several rooms, with the reason. A line leaves when its name is used in one room alone."""
 

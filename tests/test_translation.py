@@ -16,10 +16,10 @@ from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
-from manyheads.engine.survey import Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
 from manyheads.systems.mamorx.paper import Manuscript
+from manyheads.systems.scipip.extraction import Extractor
 from support.faults import Fault
 from support.figures import alone
 from support.fill import WORDS
@@ -43,25 +43,9 @@ PUBLIC = frozenset({"true", "false", "null", "json", "json object"})
 """Words of JSON itself."""
 
 
-GIVEN = frozenset(
-    [
-        "Reviewer",
-        "none",
-        "small",
-        "significant",
-        "Analyst",
-        "Engineer",
-        "Researcher",
-        "Critic",
-        "openalex",
-        "computer",
-        "science",
-        "novelty",
-        "yes",
-        "partly",
-        "no",
-    ]
-)
+GIVEN = frozenset((
+    "Reviewer", "none", "small", "significant", "Analyst", "Engineer", "Researcher", "Critic", "openalex", "computer", "science", "novelty", "yes", "partly", "no",
+))  # fmt: skip
 """Names of speakers, what configs name, values that a form leaves to choose from."""
 
 
@@ -137,12 +121,8 @@ def too_close(request: Request) -> list[dict[str, Any]]:
 TOPIC = "topic=sparse robust robots"
 TOOLS: Sets = ("models.default.tools=true", "invitation.enabled=true")
 LONG: Sets = (
-    "team.size=2",
-    "self_review.enabled=true",
-    "self_review.max_discards=1",
-    "turns=2",
-    "turns.adaptive=true",
-)
+    "team.size=2", "self_review.enabled=true", "self_review.max_discards=1", "turns=1", "turns.topic=2", "turns.adaptive=true",
+)  # fmt: skip
 FAILING: Sets = (
     "literature.references=services", "literature.cascade=['openalex']", "literature.endpoints.openalex=http://127.0.0.1:9",
     "literature.retries=0", "ideas.references=0",
@@ -170,7 +150,8 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
     "name",
     [
         pytest.param(
-            name, marks=[pytest.mark.slow] * (name.startswith("virsci with") or name == "discussion")
+            name,
+            marks=[pytest.mark.slow] * (name.startswith("virsci with") or name in ("discussion", "rebuttal")),
         )
         for name in RUNS
     ],
@@ -252,22 +233,9 @@ REVIEWS: Mapping[str, Sets] = {
 }
 OFTEN = ("committee", "whose model reads little at once", "by an outline")
 """What others of these ask, too, but for a word."""
-CALLED = frozenset(
-    [
-        "Abstract",
-        "Figure",
-        "Table",
-        "clarity",
-        "experiments",
-        "impact",
-        "Clarity",
-        "Impact",
-        "Experiments",
-        "Leader",
-        "ask",
-        "delegate",
-    ]
-)
+CALLED = frozenset((
+    "Abstract", "Figure", "Table", "clarity", "experiments", "impact", "Clarity", "Impact", "Experiments", "Leader", "ask", "delegate",
+))  # fmt: skip
 """What the parts of a paper and the people of a committee are called."""
 
 

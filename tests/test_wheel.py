@@ -89,7 +89,6 @@ def test_the_installed_package_finds_its_data(installed: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--help"], "resume"),
         (["roles"], "scientist"),
         (["prompts", "export", "mine", "scientist"], "--path mine"),
         (["init", "mine"], "manyheads run my.yaml"),

@@ -21,9 +21,9 @@ from manyheads.asking.replies import REPLIES, ReplyModel, limited, seeking
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
-from manyheads.core.results import Vote as Ballot
 from manyheads.systems.rebuttal.replies import Review
 from manyheads.systems.virsci.replies import Idea, SelfReview, Vote, review_of, vote_among
+from manyheads.systems.virsci.result import Ballot
 
 KINDS: dict[str, type[ReplyModel]] = {
     **REPLIES,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from manyheads.asking.forms import form, schema_of, shape_of
-from manyheads.asking.replies import PlainText, ReplyModel, reply_type
+from manyheads.asking.replies import PlainText, ReplyModel, from_schema, reply_type
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
@@ -116,15 +116,20 @@ def card_in(folder: Path, reply: Any) -> Path:
     return folder
 
 
-@pytest.fixture(params=["class", "schema", "file"])
-def harm(request: pytest.FixtureRequest, tmp_path: Path, module: str) -> type[ReplyModel]:
-    reply: Any = {"class": f"{module}:Harm", "schema": SCHEMA, "file": "harm.json"}[request.param]
-    card_in(tmp_path, reply)
-    (tmp_path / "roles" / "harm.json").write_text(json.dumps(SCHEMA))
-    roles = Roles(Resources.of([tmp_path]))
-    assert not [line for line in roles.problems() if "ethicist" in line]
-    assert roles.reply("ethicist", "harm") is Roles(Resources.of([tmp_path])).reply("ethicist", "harm")
-    return roles.reply("ethicist", "harm")
+@pytest.fixture(params=["class", "schema"])
+def harm(request: pytest.FixtureRequest, module: str) -> type[ReplyModel]:
+    return reply_type(f"{module}:Harm") if request.param == "class" else from_schema(SCHEMA, "ethicist harm")
+
+
+def test_a_card_names_a_class_a_schema_or_its_file(tmp_path: Path, module: str) -> None:
+    kinds = list[type[ReplyModel]]()
+    for reply in (f"{module}:Harm", SCHEMA, "harm.json"):
+        card_in(tmp_path, reply)
+        (tmp_path / "roles" / "harm.json").write_text(json.dumps(SCHEMA))
+        roles = Roles(Resources.of([tmp_path]))
+        assert not [line for line in roles.problems() if "ethicist" in line]
+        kinds.append(roles.reply("ethicist", "harm"))
+    assert kinds == [reply_type(f"{module}:Harm"), *[from_schema(SCHEMA, "ethicist harm")] * 2]
 
 
 def test_the_form_says_what_each_field_is_for(harm: type[ReplyModel]) -> None:

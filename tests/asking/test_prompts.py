@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from manyheads.asking.prompts import Prompts, for_reading, quoted
+from manyheads.asking.prompts import Prompts, for_reading
+from manyheads.asking.sandbox import quoted
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig

@@ -52,6 +52,21 @@ def test_files_and_folders_appear_whole(tmp_path: Path) -> None:
     ]
 
 
+def test_a_checked_folder_takes_the_place_of_a_damaged_one_alone(tmp_path: Path) -> None:
+    target = tmp_path / "cache"
+
+    def make(text: str) -> str:
+        with folder_beside(target, checked=True) as made:
+            (made / "data").write_text(text)
+        assert not damaged_files(target, whole=True)
+        return (target / "data").read_text()
+
+    assert [make("first"), make("second")] == ["first", "first"], "a sound one stays"
+    (target / "data").write_text("spoilt")
+    assert make("third") == "third"
+    assert (tmp_path / "cache.broken" / "data").read_text() == "spoilt"
+
+
 @pytest.mark.parametrize("kind", ["pipe", "link", "socket", "folder", "device"])
 def test_only_regular_files_are_opened(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a socket's address is short

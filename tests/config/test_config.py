@@ -159,13 +159,6 @@ def test_a_mistake_in_a_setting_is_named(setting: str, words: str) -> None:
         load([], [setting])
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"mine\.yaml: no such file"):
-        load(["mine.yaml"])
-    with pytest.raises(ConfigError, match=r"virsky: no such config[\s\S]*one of .*virsci, virsci-2024"):
-        load(["virsky"])
-
-
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "my.yaml"
     path.write_bytes(b"\xff\xfe\x00topic")

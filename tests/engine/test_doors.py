@@ -147,7 +147,10 @@ async def test_a_template_needs_nothing_but_the_frame(pack: Path, tmp_path: Path
     assert '<h1 dir="auto">Small</h1>' in page
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize(
+    "template",
+    [pytest.param(each, marks=[pytest.mark.slow] * (0 < at < 4)) for at, each in enumerate(TEMPLATES)],
+)
 async def test_a_broken_template_is_one_warning(pack: Path, tmp_path: Path, template: str) -> None:
     (pack / "report.html.j2").write_text(template)
     small = system(pack.name)

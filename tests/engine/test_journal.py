@@ -1,19 +1,19 @@
 """What was said is kept, answered again without asking, and never mistaken for an answer to something else."""
 
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from manyheads.asking.replies import REPLIES, Remark
 from manyheads.base.errors import JournalError
-from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
+from manyheads.core import Host, Image, Message, Place, Reply, Speaker, Tool, ToolCall, Turn, Usage
 from manyheads.engine.journal import Journal, read_turns, spent_in
 from manyheads.engine.replay import Recorded
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.virsci.replies import Idea
 from support.hosts import FilledHost
 
@@ -121,27 +121,6 @@ async def test_tool_calls_are_kept(path: Path) -> None:
     assert again.tool_calls == (call,)
 
 
-PUTS = """
-import os, signal, sys
-from pathlib import Path
-from manyheads.core import Place
-from manyheads.engine.journal import Journal
-journal = Journal(Path(sys.argv[1]))
-for number in range(20):
-    journal.put((Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number}))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.slow
-def test_what_was_put_survives_a_kill(path: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", PUTS, str(path)], check=False)
-    assert ended.returncode == -9
-    assert [reply["number"] for _, _, reply in read_turns(path)] == list(range(20))
-    with closing(Journal(path)) as journal:
-        assert journal.get(Place("topic", 19, "Ada", "topic")) == ("hash", '{"number": 19}')
-
-
 def test_a_file_that_is_no_journal_is_one_clear_error(path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to look at" * 50)
     with pytest.raises(JournalError, match=r"journal\.sqlite: file is not a database") as caught:
@@ -196,3 +175,28 @@ async def test_a_changed_model_setting_stops_too(path: Path) -> None:
     await ask(path, FilledHost(), turn())
     with pytest.raises(JournalError):
         await ask(path, FilledHost(), turn(), model_of=warmer)
+
+
+async def searched(arguments: Any) -> str:
+    return "nothing"
+
+
+SEARCH = Tool("search", "Searches.", BaseModel, searched)
+
+
+async def test_tools_that_a_server_refused_are_not_offered_again(path: Path) -> None:
+    """A resumed run would pay for the refusal anew, and then ask without tools at the same place."""
+    refused = list[Turn[Any]]()
+
+    def refuse(asked: Turn[Any]) -> None:
+        if asked.tools:
+            refused.append(asked)
+            raise ToolsRefusedError("no tools")
+
+    host = FilledHost(PAID, before=refuse)
+    for accept_changes, times in ((False, 1), (False, 1), (True, 2)):
+        with pytest.raises(ToolsRefusedError):
+            await ask(path, host, turn(tools=(SEARCH,)), accept_changes=accept_changes)
+        assert len(refused) == times
+    [reply] = await ask(path, host, turn())
+    assert reply.value

@@ -14,8 +14,8 @@ import pytest
 
 import manyheads
 from manyheads import __version__
-from manyheads.base.errors import ChangedError, JournalError, ModelError
-from manyheads.base.folders import writing
+from manyheads.base.errors import ChangedError, HeldError, JournalError, ModelError
+from manyheads.base.folders import is_held, writing
 from manyheads.core.events import Began
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
@@ -153,6 +153,19 @@ async def test_another_seed_is_another_draw_of_the_offline_model(llm: LLM, tmp_p
         played = await play(config, tmp_path / str(number), llm)
         ideas.append(played.result["idea"]["idea"])
     assert ideas[0] != ideas[1] == ideas[2]
+
+
+async def test_a_run_that_another_process_has_finished_meanwhile_is_asked_nothing(
+    llm: LLM, tmp_path: Path
+) -> None:
+    def finished() -> NoReturn:
+        assert is_held(tmp_path / "run"), "looked at when nobody else can have it any more"
+        raise HeldError("finished by another process")
+
+    session = Session(config_for(llm, *SETS), tmp_path / "run", locked=finished)
+    with pytest.raises(HeldError):
+        [event async for event in session.events(host_factory("agentscope"))]
+    assert llm.calls == 0
 
 
 def test_folders_of_the_same_second_are_apart(llm: LLM, tmp_path: Path):

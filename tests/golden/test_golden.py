@@ -8,13 +8,18 @@ import pytest
 from golden.commands import alone
 from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
 
-QUICK = ("virsci-replayed",)
-"""What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
+QUICK = (
+    "virsci", "virsci-every-mechanism", "virsci-replayed", "self-reflection", "discussion", "single", "conference-review",
+    "rebuttal", "ranking", "scipip", "mamorx",
+)  # fmt: skip
+"""What the quick suite runs; hosts/test_native_teams.py holds the hosts beside each other."""
 ON_HOSTS = [
     pytest.param(
         name,
         host,
-        marks=[pytest.mark.slow] if host == HOSTS[2] or (host != HOSTS[0] and name not in QUICK) else [],
+        marks=[pytest.mark.slow]
+        if name not in QUICK or (host != HOSTS[0] and (name, host) != ("virsci-replayed", HOSTS[1]))
+        else [],
     )
     for name in CASES
     for host in HOSTS

@@ -16,11 +16,12 @@ from support.command import Done
 
 FINISHED = sorted(path.name for path in FOLDERS.glob("*-finished"))
 STOPPED = sorted(path.name for path in FOLDERS.glob("*-stopped"))
+QUICK = ("virsci-finished", "virsci-stopped", "rebuttal-of-a-text-stopped")
 ON_HOSTS = [
     pytest.param(
         name,
         host,
-        marks=[pytest.mark.slow] if host == HOSTS[2] or (name in FINISHED and host != HOSTS[0]) else [],
+        marks=[pytest.mark.slow] if host != HOSTS[0] or name not in QUICK else [],
     )
     for name in (*FINISHED, *STOPPED)
     for host in HOSTS

@@ -43,11 +43,6 @@ async def test_it_answers_whatever_it_is_shown(text: str):
     assert isinstance(await ask(Idea, text), Idea)
 
 
-async def test_the_same_prompt_gives_the_same_answer_and_another_prompt_another():
-    assert await ask(Idea, REFERENCES) == await ask(Idea, REFERENCES)
-    assert await ask(Idea, REFERENCES) != await ask(Idea, f"Otherwise.\n{REFERENCES}")
-
-
 async def test_its_ideas_are_made_of_the_profile_and_the_references():
     idea = await ask(Idea, REFERENCES)
     assert any(interest in idea.idea for interest in ("soft grippers", "tactile sensing"))

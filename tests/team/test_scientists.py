@@ -7,7 +7,7 @@ import pytest
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import NoLiterature
-from manyheads.base.resources import Resources
+from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
@@ -49,3 +49,26 @@ def test_a_line_for_an_argument_that_the_tool_has_not_is_refused(tmp_path: Path)
     tool, argument = misfits(config, roles)
     assert "find_scientist.yaml: " in tool
     assert "no argument limt" in argument
+
+
+@pytest.mark.parametrize(
+    ("listed", "named", "problems"),
+    [
+        ("", "roles.review_leader.model=default", 0),
+        ("read_section", "seed=1", 1),
+        ("find_scientist", "seed=1", 1),
+    ],
+)
+def test_a_card_lists_tools_of_every_system_or_of_its_own(
+    tmp_path: Path, listed: str, named: str, problems: int
+) -> None:
+    """A role that the run never asks may have tools of another system."""
+    if listed:
+        (tmp_path / "roles").mkdir()
+        card = (shipped() / "roles/scientist.yaml").read_text(encoding="utf-8")
+        card = card.replace("tools: [", f"tools: [{listed}, ")
+        (tmp_path / "roles/scientist.yaml").write_text(card, encoding="utf-8")
+    config = load(["virsci"], [f"paths=['{tmp_path}']", named])
+    found = misfits(config, Roles(Resources.of([tmp_path])))
+    assert len(found) == problems
+    assert all(f"no such tool {listed!r}" in line for line in found)

@@ -12,16 +12,17 @@ from pydantic import Field, model_validator
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
-from manyheads.asking.forms import as_ranked
 from manyheads.base.errors import ArenaError, RatingError, SubjectError
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
-from manyheads.core.results import RESULT, Part, RankedItem, RankedOrder
+from manyheads.core.results import RESULT, Part
 from manyheads.core.texts import Subject, read_subject, read_subjects
 from manyheads.measures.ranking import ranks_of
 from manyheads.measures.ratings import judged_run
+from manyheads.systems.ideas import as_ranked
 from manyheads.systems.loading import reopen
+from manyheads.systems.ranking.result import RankedItem, RankedOrder
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of
 

@@ -9,7 +9,7 @@ skeleton, `<…>` is a placeholder: `"<a text>"`, `<1–10: a number>`, `<true |
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import PurePosixPath
@@ -261,18 +261,6 @@ def form(kind: type[ReplyModel]) -> str:
         True
     """
     return shipped_forms().form(kind)
-
-
-def proposal_text(fields: Mapping[str, str]) -> str:
-    """A proposal as people see it: its filled fields, each with its name."""
-    return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
-
-
-def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
-    """An idea as rankings show it: its visible fields, or the original text if it has no fields."""
-    if not fields:
-        return "\n\n".join(filter(None, (title, text)))
-    return proposal_text({name: fields[name] for name in shown if name in fields})
 
 
 def brief(value: object) -> str | None:

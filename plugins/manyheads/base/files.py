@@ -158,12 +158,20 @@ def replace_bytes(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def folder_beside(target: Path) -> Generator[Path]:
-    """A new folder to fill, renamed to `target` at the end of the block, unless another process was quicker. Raises OSError."""
+def folder_beside(target: Path, *, checked: bool = False) -> Generator[Path]:
+    """A new folder to fill, renamed to `target` at the end of the block, unless another process was quicker. Raises OSError.
+
+    Args:
+        checked: record its checksums; a damaged `target` is set aside, unless another process has repaired it meanwhile.
+    """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as workplace:
         made = Path(workplace) / target.name
         made.mkdir()
         yield made
+        if checked:
+            record_checksums(made)
+            if damaged_files(target):
+                set_aside(target, "its files have changed")
         try:
             os.replace(made, target)
         except OSError:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from manyheads.corpus.meta import Meta
     from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.datasets.targets import Targets, Wish
-    from manyheads.engine.survey import Extractor, Librarian
+    from manyheads.systems.scipip.extraction import Extractor
+    from manyheads.systems.virsci.interests import Librarian
 
 app = typer.Typer(
     help="Build, inspect and check corpora, the papers and scientists that teams work with.",
@@ -236,8 +237,8 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.engine.survey import Librarian
     from manyheads.hosts import host_factory
+    from manyheads.systems.virsci.interests import Librarian
 
     librarian = Librarian.of(config, host_factory(config.host), progress)
     held.enter_context(librarian.cache)
@@ -346,9 +347,9 @@ def extract(options: Extracting, changes: Changes) -> None:
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.engine.budget import Budget
-    from manyheads.engine.survey import Extractor
     from manyheads.hosts import host_factory
     from manyheads.models.offline import OFFLINE
+    from manyheads.systems.scipip.extraction import Extractor
 
     rules = options.extractor == "lexical"
     if rules and (changes.model or options.budget):

@@ -30,7 +30,7 @@ from manyheads.cli.printing import fail, print_line, safe_console
 from manyheads.core.events import AnyEvent, Waiting
 
 if TYPE_CHECKING:
-    from manyheads.engine.person import Brake
+    from manyheads.engine.brake import Brake
 
 
 EDIT = ":e"

@@ -543,6 +543,10 @@ class RunConfig(Strict):
             )
         return self
 
+    def alias_of(self, role: str, usual: str) -> str:
+        """The alias of a role's model: the config's own, or else the `usual` one of its card."""
+        return self.roles[role].model if role in self.roles else usual
+
     def steers(self, stage: str) -> bool:
         """Whether a person steers after a stage."""
         return "all" in self.steer or stage in self.steer

@@ -4,7 +4,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import cache, reduce
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -64,7 +65,7 @@ def validated(
             [*map(str, item["loc"])]
             for item in error.errors(include_url=False, include_context=False)
             if item["type"] == "extra_forbidden"
-        ][:MOST]  # each takes a walk through the schema
+        ][:MOST]
         tried = dict.fromkeys(
             f"the keys of {'.'.join(above) or 'a config'}: {', '.join(_keys(model, above))}"
             for *above, _ in unknown
@@ -91,14 +92,17 @@ def _suggested(model: type[BaseModel], path: Sequence[str], lifted: Sequence[str
 
 def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """The keys below a path of keys, such as `models.default`."""
-    schema = model.model_json_schema()
-    node: dict[str, Any] = schema
+    schema = node = _schema(model)
     for key in path:
         node = node["properties"][key] if "properties" in node else node["additionalProperties"]
         options: list[dict[str, Any]] = node.get("anyOf", [node])
         name = next((str(option["$ref"]).rsplit("/", 1)[-1] for option in options if "$ref" in option), None)
         node = schema["$defs"][name] if name else node
     return list(node["properties"])
+
+
+_schema = cache(methodcaller("model_json_schema"))
+"""Of a model; each unknown key takes a walk through it."""
 
 
 def config_file(name: str, resources: Resources) -> Path:

@@ -129,14 +129,6 @@ class Person(Part):
     """Reason for joining or declining."""
 
 
-class JointPapers(Part):
-    """The papers that two people have written together."""
-
-    one: str
-    other: str
-    papers: int
-
-
 class Topic(Part):
     topic: str
     rationale: str | None = None
@@ -203,42 +195,6 @@ class ScoredIdea(Idea):
         return self.text if whole else f"{self.title}\n\n{self.idea}"
 
 
-class ChosenIdea(ScoredIdea):
-    """The idea that the abstract is based on."""
-
-    votes: int
-    tie: str | None = None
-    """The tie-breaking rule, after a tied vote."""
-
-
-class VoteNote(Part):
-    """A voter's comment on one idea."""
-
-    idea: str
-    """Title of the idea."""
-    note: str
-
-
-class Vote(Part):
-    """A blind vote; `choice` counts from 1 in the order of confidence."""
-
-    voter: str
-    turn: int
-    choice: int
-    reasoning: str
-    idea: str
-    """Title of the idea."""
-    notes: list[VoteNote] = []
-    """A comment on each idea."""
-    shown: list[int] = []
-    """The ideas in the order shown to the voter; `choice` is a position in it."""
-    papers: list[str] = []
-    """Ids, in the run's evidence, of the papers as the voter saw them numbered: [3] is the third."""
-    copy_of: int | None = None
-    """The turn whose vote counts again, for a model at temperature 0 that was asked once; None for a separate vote."""
-    round: int | None = None
-
-
 class Abstract(replies.Abstract):
     """An abstract by section, and as one paragraph."""
 
@@ -270,67 +226,6 @@ def sections(abstract: replies.Abstract) -> dict[str, str]:
     return {name: getattr(abstract, name) for name in replies.Abstract.model_fields}
 
 
-class Quality(Part):
-    """Criteria for judging ideas; `traits` is a Markdown list."""
-
-    area: str | None = None
-    indicator: str | None = None
-    traits: str | None = None
-
-    @property
-    def points(self) -> list[str]:
-        """The traits as a list."""
-        return [line.removeprefix("- ") for line in (self.traits or "").splitlines() if line.strip()]
-
-
-class RankedItem(Part):
-    """A target or an idea in the form for ranking; fields missing in its text are omitted."""
-
-    source: str
-    title: str
-    fields: dict[str, str] = {}
-    text: str | None = None
-    """The text as ranked, if it was not converted to the form."""
-    round: int | None = None
-    """Number of revisions so far; None if it is not from a run with revisions."""
-    settled: bool | None = None
-    """Whether its run had finished."""
-    sha256: str | None = None
-    """Hash of the source text, if the text is not stored."""
-    words: int | None = None
-
-
-class RankedOrder(Part):
-    """One order of the same ideas, 0 the target, and the judge's ranking; positions and ranks count from 1."""
-
-    shown: tuple[int, ...]
-    """The ideas from first to last position."""
-    ranked: tuple[int, ...] | None = None
-    """Best to worst; None if the judge failed."""
-    rationales: tuple[str, ...] | None = None
-    """Reason for each rank."""
-    target_place: int
-    target_rank: int | None = None
-    s: float | None = None
-    """Share of ideas ranked above the target (Review and Rebuttal, Eq. 3)."""
-    failed: str | None = None
-    """The error, if there is no ranking."""
-
-    def place(self, number: int) -> int:
-        """The position at which an idea was shown."""
-        return self.shown.index(number) + 1
-
-    def rank(self, number: int) -> int | None:
-        """The rank of an idea; None if the judge failed."""
-        return self.ranked.index(number) + 1 if self.ranked else None
-
-    @property
-    def reasons(self) -> list[tuple[int, str]]:
-        """The ideas, best first, each with the reason for its rank."""
-        reasons = self.rationales or ("",) * len(self.ranked or ())
-        return list(zip(self.ranked or (), reasons, strict=True))
-
-
 class Figure(Part):
     """A mean with its interval; no interval for a single value or equal values."""
 
@@ -343,12 +238,6 @@ class Figure(Part):
     def ends(self, digits: int = 2, sign: str = "") -> str:
         """The interval in brackets, after a space; empty if there is none."""
         return "" if self.low is None else f" ({self.low:{sign}.{digits}f} to {self.high:{sign}.{digits}f})"
-
-
-class Interval(Part):
-    low: float
-    high: float
-    level: float
 
 
 # Fields of every run.

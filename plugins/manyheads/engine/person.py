@@ -1,13 +1,12 @@
-"""A person at a run: turns of models with the provider `human`, and a run that is paused or stopped.
+"""A person at a run: turns of models with the provider `human`.
 
 The turns go to a `Person` instead of the host's agents, so that all hosts do the same. They stand behind the journal:
 an answer is recorded and never asked for again. They cost nothing.
 """
 
-import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -18,53 +17,17 @@ from manyheads.asking.json_text import printable as encodable
 from manyheads.asking.prompts import for_reading
 from manyheads.asking.replies import PlainText, ReplyModel, read_as
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ConfigError, ReplyError, StoppedError, describe
+from manyheads.base.errors import ConfigError, ReplyError, describe
 from manyheads.base.text import printable
 from manyheads.config import HUMAN, PERSON, ModelConfig
 from manyheads.core import Host, Recall, Reply, Turn
 from manyheads.core.events import Emit, Person, Waiting
+from manyheads.engine.brake import Brake
 from manyheads.models.governor import CLOCK
 
 R = TypeVar("R", bound=ReplyModel)
-T = TypeVar("T")
 MOST_TRIES = 20
 """Maximum refused answers to one question."""
-
-
-class Brake:
-    def __init__(self) -> None:
-        self._going, self._stopped = asyncio.Event(), asyncio.Event()
-        self._going.set()
-
-    def pause(self) -> None:
-        self._going.clear()
-
-    def resume(self) -> None:
-        self._going.set()
-
-    def stop(self) -> None:
-        """Start no other turn; the run can be resumed from its folder."""
-        self._stopped.set()
-        self._going.set()
-
-    async def gate(self) -> None:
-        """Wait while paused; raises `StoppedError` once stopped."""
-        await self._going.wait()
-        if self._stopped.is_set():
-            raise StoppedError("stopped; finished turns are kept", hint="manyheads resume RUN")
-
-    async def unless_stopped(self, waiting: Awaitable[T]) -> T:
-        """What is waited for; raises `StoppedError` if the run is stopped first."""
-        answer, stop = asyncio.ensure_future(waiting), asyncio.ensure_future(self._stopped.wait())
-        try:
-            await asyncio.wait({answer, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
-                await self.gate()
-            return await answer
-        finally:
-            answer.cancel()
-            stop.cancel()
-            await asyncio.gather(answer, stop, return_exceptions=True)
 
 
 @dataclass

@@ -29,7 +29,7 @@ from manyheads.models.requests import is_own, key_of, server_address
 from manyheads.team.steering import NEEDS
 from manyheads.team.system import Needs, system_of
 from manyheads.team.team import need_members
-from manyheads.team.tools import INSPIRE, LOOK_UPS, TOOLS
+from manyheads.team.tools import ARGUMENTS, INSPIRE, LOOK_UPS
 from manyheads.team.tools import problems as tool_problems
 
 
@@ -146,7 +146,7 @@ def models_asked(config: RunConfig, roles: Roles) -> list[str]:
 
 def _asked(config: RunConfig, roles: Roles) -> list[str]:
     asked = sorted({role for role, _ in needs_of(config)})
-    return list(dict.fromkeys(_model_of(role, config, roles) for role in asked))
+    return list(dict.fromkeys(config.alias_of(role, roles.card(role).model) for role in asked))
 
 
 def needs_of(config: RunConfig) -> Needs:
@@ -161,11 +161,6 @@ def need_person(config: RunConfig, roles: Roles) -> None:
             steered = f"steer={','.join(config.steer)}: a person steers this run"
             steers = alias == PERSON and config.steer
             raise nobody_there(f"{config.system}: {steered if steers else f'models.{alias} is a person'}")
-
-
-def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
-    changes = config.roles.get(role)
-    return changes.model if changes else roles.card(role).model
 
 
 def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[CheckResult]:
@@ -274,7 +269,8 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     if not system.searches(config, roles):
         return
     for role in sorted({role for role, _ in system.needs(config)}):
-        card, alias = roles.card(role), _model_of(role, config, roles)
+        card = roles.card(role)
+        alias = config.alias_of(role, card.model)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in FREE:
             name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
@@ -288,16 +284,17 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         ConfigError: a card cannot be read, or the config names an unknown role.
     """
     system, needs, lines = system_of(config), needs_of(config), list[str]()
-    for role in sorted({role for role, _ in needs} | set(config.roles)):
-        card, alias = roles.card(role), _model_of(role, config, roles)
+    asked, tools = {role for role, _ in needs}, sorted({*ARGUMENTS, *system.tools})
+    for role in sorted(asked | set(config.roles)):
+        card = roles.card(role)
+        alias = config.alias_of(role, card.model)
         if alias not in config.models:
             aliases = ", ".join(config.models)
             lines.append(f"role {role}: its model is {alias!r}, but the config only has {aliases}")
-        for tool in sorted(set(card.tools) - TOOLS):
-            near = closest(tool, TOOLS)
+        for tool in sorted(set(card.tools) - set(tools)) if role in asked else ():
+            near = closest(tool, tools)
             meant = f"; did you mean {near}?" if near else ""
-            known = ", ".join(sorted(TOOLS))
-            lines.append(f"role {role}: no such tool {tool!r}, the tools are {known}{meant}")
+            lines.append(f"role {role}: no such tool {tool!r}, the tools are {', '.join(tools)}{meant}")
     for (role, task), kind in needs.items():
         tasks = roles.card(role).tasks
         if task not in tasks:
@@ -305,5 +302,5 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         elif not issubclass(roles.reply(role, task), kind):
             other = roles.reply(role, task).__name__
             lines.append(f"role {role}: task {task!r} must reply with {kind.__name__}, not {other}")
-    own = {service.name: service.arguments for service in system.services}
+    own = {**system.tools, **{service.name: service.arguments for service in system.services}}
     return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

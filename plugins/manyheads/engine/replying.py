@@ -43,6 +43,7 @@ from manyheads.core import (
     Usage,
     unmetered,
 )
+from manyheads.engine.brake import Brake
 from manyheads.models.offline import OFFLINE
 
 _FILLERS = frozenset((
@@ -323,7 +324,7 @@ METER: ContextVar[Meter] = ContextVar("meter", default=unmetered)
 """Of the current turn: counts each request that our clients send."""
 
 
-class StructuredHost(ABC):
+class StructuredHost(Brake, ABC):
     """Base of the hosts: asks for a typed reply, and again with the reason while it is invalid; can be paused.
 
     Args:
@@ -334,25 +335,12 @@ class StructuredHost(ABC):
     """Whether each request of `native` goes by `METER`; else a whole `native` counts as one until its usage is known."""
 
     def __init__(self, attempts: int = 3) -> None:
+        super().__init__()
         self._attempts = attempts
-        self._going = asyncio.Event()
-        self._going.set()
 
     @abstractmethod
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One turn of the host's own agent on `thread`; `warn` collects warnings."""
-
-    def pause(self) -> None:
-        """Let running turns finish and start no other."""
-        self._going.clear()
-
-    def resume(self) -> None:
-        """Continue after `pause`."""
-        self._going.set()
-
-    async def gate(self) -> None:
-        """Wait while the run is paused."""
-        await self._going.wait()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.

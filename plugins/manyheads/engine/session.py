@@ -35,11 +35,12 @@ from manyheads.core.results import RunResult, RunUsage
 from manyheads.corpus.corpora import SHIPPED, open_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
+from manyheads.engine.brake import Brake
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
 from manyheads.engine.inputs import with_papers
 from manyheads.engine.journal import Journal, Starts
-from manyheads.engine.person import Attended, Brake
+from manyheads.engine.person import Attended
 from manyheads.engine.readiness import (
     models_asked,
     need_extras,

@@ -9,12 +9,13 @@ from pydantic import Field
 from manyheads.asking.replies import Text
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.events import Judged
-from manyheads.core.results import Figure, Part, Quality
+from manyheads.core.results import Figure, Part
 from manyheads.measures.statistics import Ends, Mean, mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry, Several, read_ideas
 from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.traits import Quality
 from manyheads.team.run import Run
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.base.errors import CorpusError, MeasureError
-from manyheads.base.files import damaged_files, folder_beside, record_checksums, set_aside
+from manyheads.base.files import damaged_files, folder_beside
 from manyheads.base.papers import Period
 from manyheads.corpus.meta import Meta
 from manyheads.corpus.vectors import Embedder
@@ -227,17 +227,14 @@ def _cached(
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != fingerprint:
         papers = make()
         try:
-            with folder_beside(kept) as made:
+            with folder_beside(kept, checked=True) as made:
                 for period, some in papers.items():
                     (made / period).mkdir(parents=True)
                     np.save(made / period / VECTORS, some.vectors)
                     columns = json.dumps({name: getattr(some, name) for name in _COLUMNS}, ensure_ascii=False)
                     (made / period / TABLE).write_text(columns, encoding="utf-8")
                 (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
-                record_checksums(made)
-                if broken and damaged_files(kept):
-                    set_aside(kept, "its files were changed")
-                elif _fingerprint(kept) != fingerprint:
+                if not broken and _fingerprint(kept) != fingerprint:
                     shutil.rmtree(kept, ignore_errors=True)
         except OSError as error:
             if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers

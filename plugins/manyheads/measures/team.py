@@ -8,7 +8,7 @@ from itertools import chain
 
 from manyheads.base.errors import MeasureError
 from manyheads.base.papers import Scientist
-from manyheads.core.results import JointPapers
+from manyheads.core.results import Part
 from manyheads.corpus.scientists import Exploration, raised_row
 from manyheads.measures.statistics import enough
 
@@ -68,6 +68,14 @@ def shares(team: Sequence[Scientist]) -> dict[str, float | None]:
         except MeasureError:
             values[name] = None
     return values
+
+
+class JointPapers(Part):
+    """The papers that two people have written together."""
+
+    one: str
+    other: str
+    papers: int
 
 
 def joint_papers(people: Sequence[Scientist]) -> list[JointPapers]:

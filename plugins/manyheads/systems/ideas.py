@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from manyheads.asking.forms import shipped_forms
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
 from manyheads.base.files import opened
@@ -310,3 +311,18 @@ def _known(config: RunConfig | None, references: Sequence[Evidence]) -> Iterator
     for each in references:
         paper = papers.get(each.paper)
         yield Subject(each.paper, each.title, paper.abstract if paper else "")
+
+
+# The form of a proposal.
+
+
+def proposal_text(fields: Mapping[str, str]) -> str:
+    """A proposal as people see it: its filled fields, each with its name."""
+    return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
+
+
+def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
+    """An idea as rankings show it: its visible fields, or the original text if it has no fields."""
+    if not fields:
+        return "\n\n".join(filter(None, (title, text)))
+    return proposal_text({name: fields[name] for name in shown if name in fields})

@@ -3,8 +3,22 @@
 from collections.abc import Sequence
 
 from manyheads.asking.roles import Roles
+from manyheads.core.results import Part
 
 INDICATORS, ENDING = "partials/indicators/", ".md.j2"
+
+
+class Quality(Part):
+    """Criteria for judging ideas; `traits` is a Markdown list."""
+
+    area: str | None = None
+    indicator: str | None = None
+    traits: str | None = None
+
+    @property
+    def points(self) -> list[str]:
+        """The traits as a list."""
+        return [line.removeprefix("- ") for line in (self.traits or "").splitlines() if line.strip()]
 
 
 def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:

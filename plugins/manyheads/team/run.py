@@ -204,8 +204,7 @@ class Run(Generic[Result, C, M]):
 
     def speaker(self, role: str, name: str, **variables: object) -> Speaker:
         """A speaker in a role, with system prompt and model."""
-        changes = self.config.roles.get(role)
-        model = changes.model if changes else self.roles.card(role).model
+        model = self.config.alias_of(role, self.roles.card(role).model)
         return Speaker(safe_name(name), role, self.roles.system(role, variables), model)
 
     def scientist(self, role: str, scientist: Scientist) -> Speaker:

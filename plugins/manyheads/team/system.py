@@ -197,6 +197,8 @@ class System(Generic[C, N, R]):
     """How it reviews a user's texts, if it does."""
     judge: Judge | None = None
     """How it judges the results of other runs, if it does."""
+    tools: Mapping[str, type[Strict]] = field(default_factory=dict[str, type[Strict]])
+    """Tools of its own that its role cards may list, with their arguments; described in `prompts/tools/NAME.yaml`."""
     services: tuple[Service, ...] = ()
     """The parts of it that hosts offer as single tools."""
     files: Mapping[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])

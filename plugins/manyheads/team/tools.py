@@ -10,7 +10,6 @@ from pydantic import Field, ValidationError, create_model
 
 from manyheads.asking.forms import brief, shipped_forms, slots
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import Expert, Text
 from manyheads.base.errors import MOST, ConfigError, CorpusError, EmbeddingError, LiteratureError
 from manyheads.base.papers import Literature, Paper, Scientist, fold
 from manyheads.config import RetrievalConfig, Strict
@@ -53,41 +52,6 @@ class InspireArguments(Strict):
     limit: int = Field(default=8, ge=1, le=20)
 
 
-class SectionArguments(Strict):
-    name: str = Field(min_length=1)
-    part: int = Field(default=1, ge=1)
-
-
-class PassageArguments(Strict):
-    words: str = Field(min_length=1)
-    limit: int = Field(default=5, ge=1, le=20)
-
-
-class NameArguments(Strict):
-    name: str = Field(min_length=1)
-
-
-class CitedArguments(Strict):
-    words: str = Field(min_length=1)
-    limit: int = Field(default=8, ge=1, le=20)
-
-
-class PhraseArguments(Strict):
-    phrase: Text
-
-
-class AskArguments(Strict):
-    expert: Expert
-    question: Text
-    expects: Text
-
-
-class DelegateArguments(Strict):
-    expert: Expert
-    task: Text
-    expects: Text
-
-
 class FindArguments(Strict):
     interest: str
     limit: int = Field(default=5, ge=1, le=10)
@@ -100,30 +64,18 @@ class InviteArguments(Strict):
 
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
 INSPIRE = "retrieve_inspirations"
-READ, FIND_PASSAGES, READ_TABLE = "read_section", "search_paper", "read_table"
-LOOK, FIND_CITED, PURSUE = "look_at_figure", "search_cited", "search_novelty"
-ASK, DELEGATE = "ask", "delegate"
 FIND, INVITE = "find_scientists", "invite_scientist"
-ARGUMENTS: dict[str, type[Strict]] = {
+ARGUMENTS: Mapping[str, type[Strict]] = {
     SEARCH: SearchArguments,
     PAPER: PaperArguments,
     REFERENCES: ReferencesArguments,
     INSPIRE: InspireArguments,
-    READ: SectionArguments,
-    FIND_PASSAGES: PassageArguments,
-    READ_TABLE: NameArguments,
-    LOOK: NameArguments,
-    FIND_CITED: CitedArguments,
-    PURSUE: PhraseArguments,
-    ASK: AskArguments,
-    DELEGATE: DelegateArguments,
     FIND: FindArguments,
     INVITE: InviteArguments,
 }
+"""The tools that the role cards of every system may list."""
 LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
 """Tools that search the literature."""
-TOOLS = frozenset(ARGUMENTS)
-"""Tools that role cards may list."""
 NONE: Mapping[str, type[Strict]] = {}
 SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 

@@ -20,7 +20,7 @@ from manyheads.asking.replies.base import (
 )
 from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
 from manyheads.asking.replies.shared import (
-    Abstract, Action, Advice, DetailedIdea, DetailedIdeas, Doubts, Expert, Extract, FullExtract, Interests, Judgement, OwnText,
+    Abstract, Action, Advice, Doubts, Judgement, OwnText,
     Progress, Ratings, Remark, Seeks, Steering, Summary, own, prefilled, seeking, steering_among,
 )
 # fmt: on
@@ -29,7 +29,7 @@ from manyheads.base.resources import packs
 
 SHARED = {
     kind.__name__: kind
-    for kind in (Remark, Summary, Progress, Advice, Abstract, Interests, Extract, DetailedIdeas, FullExtract, Steering, OwnText)
+    for kind in (Remark, Summary, Progress, Advice, Abstract, Steering, OwnText)
 }  # fmt: skip
 """Replies of tasks that belong to no system alone."""
 

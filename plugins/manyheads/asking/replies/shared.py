@@ -1,15 +1,12 @@
-"""Replies that belong to no system alone: of a team and its guests, of a person who steers, of what is read in papers."""
+"""Replies that belong to no system alone: of a team and its guests, of a person who steers."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, create_model
 
 from manyheads.asking.replies.base import Choice, R, ReplyModel, Score, Text, mixed, whole_number
-
-Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
-"""The experts of a review's leader."""
 
 
 class Remark(ReplyModel):
@@ -88,12 +85,6 @@ def seeking(kind: type[R]) -> type[R]:
     return mixed(kind, Seeks, kind)
 
 
-class Interests(ReplyModel):
-    """An author's research interests, summarised from the keywords of their papers (VirSci 2025, App. C.2.2)."""
-
-    interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
-
-
 class Doubts(ReplyModel):
     """Before an idea is changed."""
 
@@ -142,34 +133,3 @@ def prefilled(value: R) -> type[R]:
 def own(kind: type[R]) -> type[R]:
     """A stage's reply, for a person who adds one."""
     return mixed(kind, kind, OwnText)
-
-
-def _asked_for(least: int, most: int) -> Any:
-    """Requested number of items; a text with fewer gives fewer, none is made up."""
-    return Field(json_schema_extra={"minItems": least, "maxItems": most})
-
-
-class Extract(ReplyModel):
-    """A paper's entities, summary, background and main ideas (Tables 7 and 8)."""
-
-    entities: Annotated[list[Text], _asked_for(1, 5)]
-    summary: Text
-    background: Annotated[list[Text], _asked_for(1, 2)]
-    main_ideas: Annotated[list[Text], _asked_for(0, 3)]
-
-
-class DetailedIdea(ReplyModel):
-    """One contribution of a paper in detail."""
-
-    idea: Text
-    details: Text
-
-
-class DetailedIdeas(ReplyModel):
-    """A paper's contributions in detail, from its method section (Table 9)."""
-
-    detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
-
-
-class FullExtract(DetailedIdeas, Extract):
-    """Both, if a paper's text fits in one prompt."""

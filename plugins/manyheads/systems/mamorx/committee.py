@@ -22,9 +22,10 @@ from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import Inquiry, Plan, WrittenReview
 from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
+from manyheads.systems.mamorx.tools import ASK, DELEGATE, PURSUE, TOOLS, PhraseArguments
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
 from manyheads.team.steering import steer
-from manyheads.team.tools import ASK, DELEGATE, PURSUE, PhraseArguments, tool
+from manyheads.team.tools import tool
 
 PURSUITS = 2  # search phrases that experts may add to the novelty assessment
 AT_ONCE = 6  # questions at once of a leader without tools
@@ -174,7 +175,7 @@ class Questioning:
                 inquiry = given.expert, getattr(given, TEXT_OF[kind]), given.expects
                 return await self._exchange(kind, *inquiry, turn, nested=True)
 
-            return tool(kind, desk.run.roles.prompts, call)
+            return tool(kind, desk.run.roles.prompts, call, TOOLS[kind])
 
         tools = (*map(asking, TEXT_OF), *desk.tools(LEADER))
         shown: dict[str, Any] = {"left": self._left, **self._so_far}
@@ -260,7 +261,7 @@ class Questioning:
             shown: dict[str, Any] = {"fault": fault, "related": related, "verdict": self._novelty.verdict}
             return desks.tool_answer(run, PURSUE, refuse=bool(fault), **shown)
 
-        return (tool(PURSUE, prompts, search),)
+        return (tool(PURSUE, prompts, search, PhraseArguments),)
 
 
 # The baselines: one prompt, plain or with an outline (MAMORX, §4), and one agent alone that reads and thinks again.

@@ -13,14 +13,15 @@ from manyheads.core.results import Person
 from manyheads.documents import Figure
 from manyheads.models.governor import ToolsRefusedError
 from manyheads.models.requests import size_of
+from manyheads.systems.mamorx import tools
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.replies import SectionChoice
 from manyheads.systems.mamorx.result import CitedWork, FigureNote
 from manyheads.systems.mamorx.review import ReviewForm, form_of
-from manyheads.team import tools
+from manyheads.systems.mamorx.tools import FIND_CITED, FIND_PASSAGES, LOOK, READ, READ_TABLE
 from manyheads.team.run import Question
-from manyheads.team.tools import FIND_CITED, FIND_PASSAGES, LOOK, READ, READ_TABLE, NameArguments
+from manyheads.team.tools import ToolRefusedError, literature_tools, tool
 
 PART = 12_000  # letters of a section per call; longer ones come in parts
 
@@ -29,7 +30,7 @@ def tool_answer(run: MamorxRun, name: str, *, refuse: bool = False, **variables:
     """A tool's answer, by the template of its name; raises it as a `ToolRefusedError` if the call is refused."""
     text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
     if refuse:
-        raise tools.ToolRefusedError(text)
+        raise ToolRefusedError(text)
     return text
 
 
@@ -51,12 +52,12 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
     async def passages(arguments: tools.PassageArguments) -> str:
         return answer(FIND_PASSAGES, passages=paper.search(arguments.words, arguments.limit))
 
-    async def table(arguments: NameArguments) -> str:
+    async def table(arguments: tools.NameArguments) -> str:
         found = paper.table(arguments.name)
         names = [f"Table {one.number}" for one in paper.document.tables]
         return answer(READ_TABLE, refuse=not found, table=found, names=names)
 
-    async def figure(arguments: NameArguments) -> str:
+    async def figure(arguments: tools.NameArguments) -> str:
         found = figure_note(run, arguments.name)
         names = [f"Figure {one.number}" for one in paper.document.figures]
         return answer(LOOK, refuse=not found, figure=found, names=names)
@@ -75,8 +76,8 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
         FIND_CITED: (cited, run.result.references),
     }
     offered = ((name, call) for name, (call, there) in runs.items() if there and name in listed)
-    own = (replace(tools.tool(name, prompts, call), material=True) for name, call in offered)
-    return (*own, *tools.literature_tools(run.library, listed, prompts))
+    own = (replace(tool(name, prompts, call, tools.TOOLS[name]), material=True) for name, call in offered)
+    return (*own, *literature_tools(run.library, listed, prompts))
 
 
 def parts(text: str) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """Replies of a committee that reviews a full paper: plan, questions, answers, figures, novelty, the review (MAMORX, App. A)."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from manyheads.asking.replies import Expert
 from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered
+
+Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
+"""The experts of a review's leader."""
 
 
 class PlanStep(ReplyModel):

@@ -20,6 +20,7 @@ from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun, read_paper
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
 from manyheads.systems.mamorx.review import ReviewForm, check, form_names
+from manyheads.systems.mamorx.tools import TOOLS
 from manyheads.team.system import Reviews, Service, System
 
 CRITIQUE, ASSESS = "critique_figure", "assess_novelty"
@@ -98,6 +99,7 @@ MAMORX = System(
         lambda resources: {form: {"form": form} for form in form_names(resources)},
         report.scores,
     ),
+    tools=TOOLS,
     services=SERVICES,
     steers=config.STEERS,
     extras=("papers",),

@@ -9,18 +9,17 @@ from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
-from manyheads.asking.forms import as_ranked
 from manyheads.asking.replies import ReplyModel, label
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.results import Quality, RankedOrder
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.systems.ideas import Entry, condensing_fault, read_contest
+from manyheads.systems.ideas import Entry, as_ranked, condensing_fault, read_contest
 from manyheads.systems.ranking import result
 from manyheads.systems.ranking.replies import Ranking, ranking_of
-from manyheads.systems.ranking.result import JUDGE, TARGET, RankingRun
+from manyheads.systems.ranking.result import JUDGE, TARGET, RankedOrder, RankingRun
 from manyheads.systems.rebuttal.replies import Condensed, Proposal
+from manyheads.systems.traits import Quality
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Number, System
 

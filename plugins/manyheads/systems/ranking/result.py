@@ -12,7 +12,7 @@ from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.events import Said
-from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
+from manyheads.core.results import Part
 from manyheads.core.texts import FileOrText, Subject, Trait
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import mean_of
@@ -21,7 +21,7 @@ from manyheads.report.record import Record
 from manyheads.systems.ideas import Contest, Entry, Several
 from manyheads.systems.ranking.replies import Ranking
 from manyheads.systems.rebuttal.replies import Condensed
-from manyheads.systems.traits import traits_of, unknown
+from manyheads.systems.traits import Quality, traits_of, unknown
 from manyheads.team.run import Run
 
 
@@ -115,6 +115,60 @@ class MeanRank:
     number: int
     title: str
     mean: float | None
+
+
+class RankedItem(Part):
+    """A target or an idea in the form for ranking; fields missing in its text are omitted."""
+
+    source: str
+    title: str
+    fields: dict[str, str] = {}
+    text: str | None = None
+    """The text as ranked, if it was not converted to the form."""
+    round: int | None = None
+    """Number of revisions so far; None if it is not from a run with revisions."""
+    settled: bool | None = None
+    """Whether its run had finished."""
+    sha256: str | None = None
+    """Hash of the source text, if the text is not stored."""
+    words: int | None = None
+
+
+class RankedOrder(Part):
+    """One order of the same ideas, 0 the target, and the judge's ranking; positions and ranks count from 1."""
+
+    shown: tuple[int, ...]
+    """The ideas from first to last position."""
+    ranked: tuple[int, ...] | None = None
+    """Best to worst; None if the judge failed."""
+    rationales: tuple[str, ...] | None = None
+    """Reason for each rank."""
+    target_place: int
+    target_rank: int | None = None
+    s: float | None = None
+    """Share of ideas ranked above the target (Review and Rebuttal, Eq. 3)."""
+    failed: str | None = None
+    """The error, if there is no ranking."""
+
+    def place(self, number: int) -> int:
+        """The position at which an idea was shown."""
+        return self.shown.index(number) + 1
+
+    def rank(self, number: int) -> int | None:
+        """The rank of an idea; None if the judge failed."""
+        return self.ranked.index(number) + 1 if self.ranked else None
+
+    @property
+    def reasons(self) -> list[tuple[int, str]]:
+        """The ideas, best first, each with the reason for its rank."""
+        reasons = self.rationales or ("",) * len(self.ranked or ())
+        return list(zip(self.ranked or (), reasons, strict=True))
+
+
+class Interval(Part):
+    low: float
+    high: float
+    level: float
 
 
 class RankingResult(Quality):

@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from manyheads.asking import replies as shared
-from manyheads.asking.forms import proposal_text
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
+from manyheads.core.results import Abstract, Draft, Idea, Part, Person
 from manyheads.core.texts import FileOrText, Subject, Trait, file_or_text
 from manyheads.report.page import Page, View
 from manyheads.report.pictures import IdeaRow, IdeasPicture
@@ -21,9 +20,10 @@ from manyheads.report.record import Record
 from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
+from manyheads.systems.ideas import proposal_text
 from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.replies import Answer, FirstIdea, Proposal, TraitVerdict
-from manyheads.systems.traits import traits_of, unknown
+from manyheads.systems.traits import Quality, traits_of, unknown
 from manyheads.team.run import Run
 
 

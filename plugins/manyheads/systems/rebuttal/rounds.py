@@ -12,7 +12,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
-from manyheads.core.results import Person, Quality, Retrieval
+from manyheads.core.results import Person, Retrieval
 from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background, condensing_fault, read_background
 from manyheads.systems.rebuttal import replies, result
@@ -26,7 +26,7 @@ from manyheads.systems.rebuttal.result import (
     RevisionRound,
     Version,
 )
-from manyheads.systems.traits import traits_of
+from manyheads.systems.traits import Quality, traits_of
 from manyheads.team.run import Question
 from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import Number, Revisions, System

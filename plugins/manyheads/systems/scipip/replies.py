@@ -1,4 +1,6 @@
-"""Replies from a research background to a few ideas (SciPIP, §3.3, App. A.1)."""
+"""Replies from a research background to a few ideas (SciPIP, §3.3, App. A.1), and of what is read in papers (§3.1)."""
+
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -92,5 +94,47 @@ def ideas_of(kind: type[R], part: type[ReplyModel], least: int, most: int) -> ty
     return limited(kind, "ideas", list[part], min_length=least, max_length=most)
 
 
-REPLIES = (Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement)
+def _asked_for(least: int, most: int) -> Any:
+    """Requested number of items; a text with fewer gives fewer, none is made up."""
+    return Field(json_schema_extra={"minItems": least, "maxItems": most})
+
+
+class Extract(ReplyModel):
+    """A paper's entities, summary, background and main ideas (Tables 7 and 8)."""
+
+    entities: Annotated[list[Text], _asked_for(1, 5)]
+    summary: Text
+    background: Annotated[list[Text], _asked_for(1, 2)]
+    main_ideas: Annotated[list[Text], _asked_for(0, 3)]
+
+
+class DetailedIdea(ReplyModel):
+    """One contribution of a paper in detail."""
+
+    idea: Text
+    details: Text
+
+
+class DetailedIdeas(ReplyModel):
+    """A paper's contributions in detail, from its method section (Table 9)."""
+
+    detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
+
+
+class FullExtract(DetailedIdeas, Extract):
+    """Both, if a paper's text fits in one prompt."""
+
+
+REPLIES = (
+    Entities,
+    Synonyms,
+    Brainstorm,
+    Problem,
+    InspiredIdeas,
+    Screening,
+    Refinement,
+    Extract,
+    DetailedIdeas,
+    FullExtract,
+)
 """What tasks may be answered with; the others are parts of these."""

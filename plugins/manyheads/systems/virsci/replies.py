@@ -111,5 +111,11 @@ def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
     return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
 
 
-REPLIES = (Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview)
+class Interests(ReplyModel):
+    """An author's research interests, summarised from the keywords of their papers (VirSci 2025, App. C.2.2)."""
+
+    interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
+
+
+REPLIES = (Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview, Interests)
 """What tasks may be answered with; the others are parts of these."""

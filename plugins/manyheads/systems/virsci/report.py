@@ -7,13 +7,13 @@ from functools import cached_property
 
 from manyheads.base.text import count
 from manyheads.core.events import Invited, Judged
-from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
+from manyheads.core.results import Draft, Evidence, ScoredIdea
 from manyheads.report.page import SECTIONS, Page, View, monogram
 from manyheads.report.pictures import IdeaRow, IdeasPicture, Pair, PicturePerson, Standing, TeamPicture
 from manyheads.report.record import Record, section
 from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
-from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
+from manyheads.systems.virsci.result import Ballot, SelfReviews, TeamResult, VirSciResult
 
 
 def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
@@ -242,7 +242,7 @@ class TeamPage(Page):
 
 
 def tallies(
-    votes: Sequence[Vote], ideas: Sequence[ScoredIdea] = ()
+    votes: Sequence[Ballot], ideas: Sequence[ScoredIdea] = ()
 ) -> list[tuple[int, list[tuple[str, int]]]]:
     """Votes of each idea in the vote, most first, by round: the same number is another idea in each round."""
     tallies: list[tuple[int, list[tuple[str, int]]]] = []

@@ -2,19 +2,46 @@
 
 from collections.abc import Sequence
 
-from manyheads.core.results import (
-    Abstract,
-    ChosenIdea,
-    Draft,
-    JointPapers,
-    Part,
-    Person,
-    ScoredIdea,
-    Topic,
-    Vote,
-)
+from manyheads.core.results import Abstract, Draft, Part, Person, ScoredIdea, Topic
+from manyheads.measures.team import JointPapers
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
 from manyheads.team.run import Guest, Run
+
+
+class ChosenIdea(ScoredIdea):
+    """The idea that the abstract is based on."""
+
+    votes: int
+    tie: str | None = None
+    """The tie-breaking rule, after a tied vote."""
+
+
+class BallotNote(Part):
+    """A voter's comment on one idea."""
+
+    idea: str
+    """Title of the idea."""
+    note: str
+
+
+class Ballot(Part):
+    """A blind vote; `choice` counts from 1 in the order of confidence."""
+
+    voter: str
+    turn: int
+    choice: int
+    reasoning: str
+    idea: str
+    """Title of the idea."""
+    notes: list[BallotNote] = []
+    """A comment on each idea."""
+    shown: list[int] = []
+    """The ideas in the order shown to the voter; `choice` is a position in it."""
+    papers: list[str] = []
+    """Ids, in the run's evidence, of the papers as the voter saw them numbered: [3] is the third."""
+    copy_of: int | None = None
+    """The turn whose vote counts again, for a model at temperature 0 that was asked once; None for a separate vote."""
+    round: int | None = None
 
 
 class OverlapRecord(Part):
@@ -66,7 +93,7 @@ class TeamResult(Part):
     team: list[Person] = []
     topic: Topic | None = None
     ideas: list[ScoredIdea] = []
-    votes: list[Vote] = []
+    votes: list[Ballot] = []
     idea: ChosenIdea | None = None
     abstract: Abstract | None = None
     drafts: list[Draft] = []

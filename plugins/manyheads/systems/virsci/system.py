@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
+from manyheads.core.results import Abstract, ScoredIdea, Topic
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
 from manyheads.systems.virsci.config import TopicInput, VirSciConfig
 from manyheads.systems.virsci.ideas import DiscardedIdea, find_ideas, most_confident
-from manyheads.systems.virsci.result import VirSciResult, VirSciRun
+from manyheads.systems.virsci.result import Ballot, VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
 from manyheads.systems.virsci.self_review import STAGE, AbstractComparison, judge, review_and_revise
 from manyheads.systems.virsci.topic import find_topic
@@ -47,7 +47,7 @@ class IdeaRound:
 
     ideas: list[ScoredIdea]
     chosen: ScoredIdea
-    ballots: list[Vote]
+    ballots: list[Ballot]
     manuscript: AbstractDrafts
     review: AbstractComparison | None = None
 
@@ -112,7 +112,7 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[IdeaRound
         result.votes += ballots
         result.choose(kept, chosen, sum(kept[each.choice - 1] is chosen for each in ballots), tie)
     else:
-        chosen, ballots = (picked or ideas)[-1], list[Vote]()
+        chosen, ballots = (picked or ideas)[-1], list[Ballot]()
         result.choose([chosen], chosen, 0, None)
     manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
     last = IdeaRound(ideas, chosen, ballots, manuscript)

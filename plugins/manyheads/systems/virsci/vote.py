@@ -8,11 +8,10 @@ from itertools import product
 
 from manyheads.core import together
 from manyheads.core.events import Judged, Voted
-from manyheads.core.results import ScoredIdea, VoteNote
-from manyheads.core.results import Vote as Ballot
+from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import IdeaNotes, Vote, vote_among
-from manyheads.systems.virsci.result import VirSciRun
+from manyheads.systems.virsci.result import Ballot, BallotNote, VirSciRun
 from manyheads.team.run import Cited, Question, need_one
 from manyheads.team.team import Team, another_turns, ask_with_advice
 
@@ -146,6 +145,6 @@ def ballot_of(
     chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(
         voter=voter, turn=turn, choice=chosen + 1, reasoning=vote.thought, idea=ideas[chosen].title,
-        notes=[VoteNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
+        notes=[BallotNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
         shown=[place + 1 for place in shown], round=ideas[chosen].round,
     )  # fmt: skip

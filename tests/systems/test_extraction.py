@@ -14,10 +14,10 @@ from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Extraction, Text
-from manyheads.engine.survey import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
 from manyheads.models.governor import TooLongError
+from manyheads.systems.scipip.extraction import BATCH, Extractor
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM

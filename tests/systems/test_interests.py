@@ -11,9 +11,9 @@ from manyheads.base.errors import BudgetError, ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Turn, Usage
-from manyheads.engine.survey import Librarian
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
+from manyheads.systems.virsci.interests import Librarian
 from support.hosts import EACH, FilledHost
 from support.llm import LLM
 

@@ -23,6 +23,7 @@ NAME = "|".join(name.replace("-", "[-_]") for name in systems().own if name not 
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
 """A name by itself, the beginning of a key, a module, a command or a folder; not a word in a sentence."""
 ALLOWED = {
+    "arena/entries.py": "a ranking's result becomes a rater's",
     "arena/items.py": "a kind of arena",
     "arena/pairing.py": "a kind of arena",
     "arena/report.py": "a kind of arena",
@@ -35,10 +36,13 @@ ALLOWED = {
     "cli/evaluate.py": "the command that plants errors",
     "cli/arena.py": "a kind of arena",
     "cli/inspect.py": "a config by default, and an example",
+    "cli/mcp.py": "a config by default",
+    "cli/prompts.py": "an example",
     "cli/progress.py": "the field of a reply",
     "cli/review.py": "the command `ranking judge`",
     "team/team.py": "the system that needs no authors",
     "datasets/targets.py": "targets are written for rankings",
+    "mcp/tools.py": "a tool each for what a system does",
     "measures/ranking.py": "how people's rankings are counted",
     "web/vote.py": "a kind of arena",
 }

@@ -30,6 +30,9 @@ class Strict(Part):
     question: str
     rounds: list[own.Round] = Field(default_factory=list)
 
+class Odd(own.IdeaDuelResult):
+    abstract: str = "Owls."
+
 numbers = iter(range(100))
 
 async def drawn(run):
@@ -48,6 +51,7 @@ variants = {
     "no default": dataclasses.replace(own.SYSTEM, result=Strict, essence=lambda result: ()),
     "no prompt": dataclasses.replace(own.SYSTEM, needs=lambda config: {("idea_duel_expert", "sing"): own.Answer}),
     "no essence": dataclasses.replace(own.SYSTEM, essence=lambda result: ()),
+    "odd abstract": dataclasses.replace(own.SYSTEM, result=Odd),
     "drawn at random": dataclasses.replace(own.SYSTEM, run=drawn),
     "swallows the budget": dataclasses.replace(own.SYSTEM, run=spendthrift),
 }
@@ -84,6 +88,7 @@ def test_a_new_package_works_and_each_broken_clause_of_a_system_is_named(tmp_pat
         "no default": "empty result",
         "no prompt": "roles and prompts",
         "no essence": "run and report",
+        "odd abstract": "idea and abstract",
         "drawn at random": "same again",
         "swallows the budget": "resume",
     }
@@ -103,7 +108,15 @@ def test_a_new_package_has_its_name_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("Idea Duel", "not a name"), ("virsci", "of this name"), ("../up", "not a name")]
+    ("name", "words"),
+    [
+        ("Idea Duel", "not a name"),
+        ("virsci", "of this name"),
+        ("../up", "not a name"),
+        ("class", "a word"),
+        ("json", "a module"),
+        ("pydantic", "a module"),
+    ],
 )
 def test_a_package_needs_a_name_of_its_own(tmp_path: Path, name: str, words: str) -> None:
     assert words in manyheads_command("init", "--system", name, cwd=tmp_path).message

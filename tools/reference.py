@@ -249,7 +249,7 @@ def python() -> str:
         classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in systems().own)
         text.append(f"## manyheads.hosts.{host}\n\nEach system is a class here: {classes}.\n")
         text += [_name(name, getattr(module, name)) for name in module.__all__]
-    text += ["## manyheads.asking.replies\n", "Types of replies, which `ask` returns and role cards name.\n"]
+    text += ["## manyheads.replies\n", "Types of replies, which `ask` returns and role cards name.\n"]
     text += [f"### {name}\n\n{_own_doc(kind)}\n\n{_reply(kind)}" for name, kind in replies.REPLIES.items()]
     return "\n".join(text)
 

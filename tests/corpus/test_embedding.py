@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -320,7 +321,7 @@ async def test_a_run_without_any_model_says_by_what_it_was_embedded_and_keeps_to
 def test_a_corpus_is_built_without_a_model_as_a_run_goes_on_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(embedding, "_has_model", lambda *where: False)
+    monkeypatch.setattr(embedding, "_has_model", Mock(return_value=False))
     (tmp_path / "papers.csv").write_text(
         "title,abstract,year\nOwls,Owls hear mice.,2019\nMice,Mice hide.,2020\n"
     )

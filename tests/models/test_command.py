@@ -143,3 +143,20 @@ def test_a_whole_run_on_a_program(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "Title" in done.out
     assert os.listdir(tmp_path / "mine")
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_program_that_was_allowed_in_one_folder_is_another_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ModelConfig(provider="command", name="./m --all")
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "m").write_text("#!/bin/sh\necho Owls.")
+        (tmp_path / name / "m").chmod(0o755)
+    monkeypatch.chdir(tmp_path / "mine")
+    typed({"models": {"default": {"name": "./m --all"}}})
+    CommandModel(model)
+    monkeypatch.chdir(tmp_path / "theirs")
+    with pytest.raises(NotAllowedError, match="theirs/m --all"):
+        CommandModel(model)

@@ -132,7 +132,7 @@ Paths = Annotated[
 
 
 def _typed(sets: list[str] | None) -> list[str] | None:
-    """The settings; the hosts and variables that they name are allowed, as the owner typed them."""
+    """The settings; the hosts, variables and programs that they name are allowed, as the owner typed them."""
     if sets:
         from manyheads.config.environment import typed
         from manyheads.config.files import parse_set

@@ -1,6 +1,9 @@
 """`manyheads init --system NAME`: a package with a system of one's own that works, to be changed."""
 
 import re
+import sys
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from manyheads.base.errors import ConfigError
@@ -28,12 +31,17 @@ def write_package(folder: Path, name: str) -> None:
             f"--system {name!r} is not a name for a system",
             hint="small letters, digits and hyphens, such as idea-duel",
         )
+    module = name.replace("-", "_")
+    if iskeyword(module) or module in sys.stdlib_module_names or find_spec(module):
+        raise ConfigError(
+            f"--system {name}: Python has a module or a word {module!r} already", hint="choose another name"
+        )
     if name in systems():
         raise ConfigError(f"--system {name}: there is a system of this name", hint="choose another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder}: is not an empty folder", hint="name a new folder")
     words = {
-        "PACKAGE": name.replace("-", "_"),
+        "PACKAGE": module,
         "CLASS": "".join(part.capitalize() for part in name.split("-")),
         "TITLE": name.replace("-", " ").capitalize(),
         "NAME": name,

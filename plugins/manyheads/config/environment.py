@@ -6,7 +6,9 @@ hosts that the owner allowed: typed on the command line, named in the environmen
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -115,25 +117,31 @@ def need_allowed(variable: str, address: str, where: str) -> None:
         )
 
 
-def need_allowed_program(command: str, where: str) -> None:
-    """Raises `NotAllowedError` if a command line of a config may not be started; see `typed`.
+def located(words: Sequence[str]) -> list[str]:
+    """A command line with its program's full path, so that no other of its name is meant; empty if it is not there."""
+    program = shutil.which(words[0]) if words else None
+    return [os.path.abspath(program), *words[1:]] if program else []
+
+
+def need_allowed_program(words: Sequence[str], where: str) -> None:
+    """Raises `NotAllowedError` if a `located` command line of a config may not be started; see `typed`.
 
     Args:
         where: its place in the config, for messages.
     """
-    word = _program_word(command)
+    word = _program_word(words)
     if not _is_allowed(word):
         every = ",".join(filter(None, (os.environ.get(ALLOW), word)))
         raise NotAllowedError(
-            f"{where}: would start a program on this machine, and you have not allowed it: {command}",
+            f"{where}: would start a program on this machine, and you have not allowed it: {shlex.join(words)}",
             [word],
             hint=f"if you trust it: export {ALLOW}={every}; a command on a terminal asks",
         )
 
 
-def _program_word(command: str) -> str:
+def _program_word(words: Sequence[str]) -> str:
     """A command line as one word of `MANYHEADS_ALLOW`."""
-    return f"command:{quote(command, safe='/-=')}"
+    return f"command:{quote(shlex.join(words), safe='/-=')}"
 
 
 def typed(value: object, key: str = "") -> None:
@@ -144,7 +152,8 @@ def typed(value: object, key: str = "") -> None:
     elif key.endswith("key_env"):
         _typed.add(str(value))
     elif key.startswith(".models.") and key.endswith(".name"):
-        _typed.add(_program_word(str(value)))
+        with suppress(ValueError):  # an open quote is said where the program is started
+            _typed.add(_program_word(located(shlex.split(str(value)))))
     elif key.endswith(".base_url") or ".endpoints." in key:
         _typed.update((host_of(str(value)), *VARIABLE.findall(str(value))))
 

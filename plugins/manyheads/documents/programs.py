@@ -6,13 +6,15 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, NamedTuple
 
 from manyheads.base.errors import DocumentError, install_command
+from manyheads.base.processes import end_group
 
 SECONDS, MEMORY, OUTPUT = 20.0, "-M512m", 60_000_000
 """Pandoc's limits: of time, of its heap, and bytes of its answer."""
+PIECE = 1_000_000
 LAST = 2000
 """Bytes that are kept of what a program says."""
 
@@ -49,23 +51,31 @@ def run_program(
         begin, answer = time.monotonic(), b""
         # Without an answer there is no pipe: children of the program would keep it open.
         process = subprocess.Popen(
-            command, stdin=source, stdout=subprocess.PIPE if most else told, stderr=told, env={**os.environ, **(env or {})}
+            command, stdin=source, stdout=subprocess.PIPE if most else told, stderr=told, env={**os.environ, **(env or {})},
+            start_new_session=True,
         )  # fmt: skip
-        timer = threading.Timer(seconds, process.kill)
+        timer = threading.Timer(seconds, end_group, [process.pid])
         timer.start()
         try:
             if process.stdout:
                 with process.stdout:
-                    answer = process.stdout.read(most + 1)
+                    answer = b"".join(_pieces(process.stdout, most + 1))
             if len(answer) <= most:
                 process.wait()
         finally:
-            process.kill()
+            end_group(process.pid)
             timer.cancel()
             process.wait()
         late = process.returncode != 0 and time.monotonic() - begin >= seconds
         told.seek(max(0, told.seek(0, os.SEEK_END) - LAST))
         return Ended(process.returncode, answer, told.read().decode("utf-8", "replace").strip(), late)
+
+
+def _pieces(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """At most so many bytes of a file, piece by piece: a read of a billion bytes would ask for them all at once."""
+    while most > 0 and (piece := file.read(min(most, PIECE))):
+        most -= len(piece)
+        yield piece
 
 
 def pandoc_for(what: str, otherwise: str) -> str:

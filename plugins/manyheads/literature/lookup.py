@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
@@ -327,7 +327,8 @@ class CascadeSource:
     async def _looked_up(self, request: Request) -> tuple[Paper, ...]:
         """What the source gives; a fault of another package's source is its failure, not the end of the run."""
         try:
-            papers: tuple[object, ...] = tuple(await self.source.look_up(request))
+            given: Any = await self.source.look_up(request)
+            papers = tuple(given)
             if odd := next((each for each in papers if not isinstance(each, Paper)), None):
                 raise TypeError(f"it gave a {type(odd).__name__}, not a Paper")
         except Exception as error:
@@ -335,7 +336,7 @@ class CascadeSource:
                 raise
             told = f"{self.name}: {type(error).__name__}: {error}"
             raise LiteratureError(told, source=self.name, hint="tell the authors of its package") from error
-        return cast(tuple[Paper, ...], papers)
+        return papers
 
     def _place(self, request: Request) -> tuple[str, str, JsonValue, TypeAdapter[tuple[Paper, ...]]]:
         """Where the cache has the answer to a request."""

@@ -3,17 +3,15 @@
 import asyncio
 import os
 import shlex
-import shutil
-import signal
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import IO
 
 from manyheads.base.errors import ConfigError
 from manyheads.base.http import GarbledError, in_short
+from manyheads.base.processes import end_group
 from manyheads.config import ModelConfig
-from manyheads.config.environment import need_allowed_program
+from manyheads.config.environment import located, need_allowed_program
 from manyheads.core import Message, Raw
 from manyheads.models.answers import MOST_BYTES
 from manyheads.models.requests import usage_of
@@ -39,14 +37,14 @@ def command_of(config: ModelConfig, alias: str = "default") -> list[str]:
         raise ConfigError(
             f"{where}: the command line is empty", hint='name a program: command/"my-model --answer"'
         )
-    need_allowed_program(config.name, where)
-    if (program := shutil.which(words[0])) is None:
+    if not (found := located(words)):
         raise ConfigError(
             f"{where}: there is no program {words[0]!r}",
             tried="the folders of PATH",
             hint="install it, or write its full path",
         )
-    return [os.path.abspath(program), *words[1:]]
+    need_allowed_program(found, where)
+    return found
 
 
 class CommandModel:
@@ -102,8 +100,7 @@ class CommandModel:
         try:
             return await process.wait()
         finally:
-            with suppress(ProcessLookupError, PermissionError):  # it and its children, the ended too
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
             await process.wait()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from manyheads.base.errors import BudgetError, ConfigError, UserError
 from manyheads.base.folders import REPORT
 from manyheads.config import RunConfig, documented
-from manyheads.core.results import RunResult
+from manyheads.core.results import Idea, RunResult
 from manyheads.engine.readiness import prepare, roles_of
 from manyheads.hosts.runs import run
 from manyheads.systems import systems
@@ -95,6 +95,19 @@ async def _run_and_report(bench: SystemBench) -> None:
     assert load_result(folder) == done, "the result is another when it is read from its folder"
 
 
+async def _idea_and_abstract(bench: SystemBench) -> None:
+    """They are what other commands read by these names: an `Idea`, and a title with a text."""
+    done = (await bench.run("written")).result
+    idea, abstract = getattr(done, "idea", None), getattr(done, "abstract", None)
+    assert idea is None or isinstance(idea, Idea), (
+        f"result.idea is a {type(idea).__name__}, not a manyheads.ext.Idea"
+    )
+    texts = [getattr(abstract, name, None) for name in ("title", "text")]
+    assert abstract is None or all(isinstance(each, str) and each for each in texts), (
+        "result.abstract has no title and text: make it a Part with both"
+    )
+
+
 async def _same_again(bench: SystemBench) -> None:
     one, other = await bench.run("one"), await bench.run("other")
     assert one.result == other.result, (
@@ -120,7 +133,8 @@ async def _resume(bench: SystemBench) -> None:
 
 
 _ALL: Sequence[Callable[[SystemBench], Coroutine[Any, Any, None]]] = (
-    _entry_point, _help, _empty_result, _roles_and_prompts, _required_inputs, _run_and_report, _same_again, _resume,
+    _entry_point, _help, _empty_result, _roles_and_prompts, _required_inputs, _run_and_report, _idea_and_abstract,
+    _same_again, _resume,
 )  # fmt: skip
 
 
@@ -142,14 +156,14 @@ def system_conformance(system: System[Any, Any, Any], *sets: str) -> None:
     with a report, twice with the same result, and a run that was stopped goes on as if it had not been.
 
     Args:
-        sets: settings of a small run with all inputs, each `a.b=c` as on the command line.
+        sets: settings of a small run with all inputs, each `a.b=c` as on the command line; they should reach each branch of it.
 
     Raises:
         AssertionError: it breaks clauses; the message names each.
 
     Example:
         def test_conformance():
-            system_conformance(IDEA_DUEL, "question=Why do owls fly silently?", "rounds=1")
+            system_conformance(IDEA_DUEL, "question=Why do owls fly silently?")
     """
     with TemporaryDirectory() as folder:
         bench = SystemBench(system, sets, Path(folder))

@@ -130,7 +130,7 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/arena", home, right=None)
     yield get("/arenas", arena_list)
     yield get("/arenas/{name}", arena_page)
-    yield get("/arenas/{name}/cases/{number:int}", case_page)
+    yield get("/arenas/{name}/cases/{number:number}", case_page)
     yield post("/arenas/{name}/invite", invite)
     yield post("/arenas/{name}/revoke", revoke)
     yield post("/arenas/{name}/ratings", rate_makers)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.datastructures import FormData, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -139,6 +140,15 @@ def keep(response: Response, request: Request, visitor: Visitor) -> Response:
     name, secure = _cookie(visitor.right, request), request.url.scheme == "https"
     response.set_cookie(name, visitor.secret, httponly=True, samesite="strict", secure=secure)
     return response
+
+
+class ShortNumber(IntegerConvertor):
+    """A number in an address, of eight digits at most: Python reads no longer than 4,300."""
+
+    regex = "[0-9]{1,8}"
+
+
+register_url_convertor("number", ShortNumber())
 
 
 def get(

@@ -47,7 +47,7 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/vote/items/{item}", item_page, "rater")
     yield post("/vote/items/{item}", vote, "rater")
     yield get("/vote/items/{item}/paper", paper, "rater")
-    yield get("/vote/items/{item}/texts/{number:int}", whole_text, "rater")
+    yield get("/vote/items/{item}/texts/{number:number}", whole_text, "rater")
 
 
 def join(request: Request) -> Response:

@@ -274,6 +274,15 @@ def test_open_shows_a_report_and_without_a_run_the_list_of_runs(tmp_path: Path, 
     assert "20260102-030405-virsci" in (tmp_path / "runs" / INDEX).read_text()
 
 
+def test_runs_that_lie_in_the_folder_itself_are_found(tmp_path: Path, browser: Path) -> None:
+    for place in ("first", "runs/20260102-030405-virsci"):
+        shutil.copytree(FOLDERS / "virsci-stopped", tmp_path / place)
+    listed = manyheads_command("list", "runs", cwd=tmp_path).out
+    assert {line.split()[0] for line in listed.splitlines()} == {"first", "runs/20260102-030405-virsci"}
+    shutil.rmtree(tmp_path / "runs")
+    assert manyheads_command("open", cwd=tmp_path).out.strip() == "first/report.html"
+
+
 def test_what_cannot_be_opened_is_named(tmp_path: Path, browser: Path) -> None:
     assert "manyheads list runs" in manyheads_command("open", "nowhere", cwd=tmp_path).message
     assert "no runs in it" in manyheads_command("open", cwd=tmp_path).message

@@ -321,14 +321,16 @@ def bundle(options: BundleOptions) -> None:
 
 class OpenOptions(Options):
     run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
-    """A run folder, or a folder of runs. [default: runs]"""
+    """A run folder, or a folder of runs. [default: runs, else the newest run in this folder]"""
 
 
 def open_report(options: OpenOptions) -> None:
-    """Open a run's report in the browser, or the list of all runs."""
-    from manyheads.report.index import RUNS
+    """Open a run's report in the browser; without a run, the list of those in runs/, else the newest in this folder."""
+    from manyheads.report.index import RUNS, read_entries, runs_here
 
-    page = _page_of(options.run or Path(RUNS))
+    listed = any(each.state for each in read_entries(Path(RUNS)))
+    newest = [] if listed else [folder for folder, _ in runs_here()[:1]]
+    page = _page_of(options.run or next(iter(newest), Path(RUNS)))
     say(page)
     browse(page)
 

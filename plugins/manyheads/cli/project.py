@@ -157,7 +157,7 @@ class Listing(Options):
 def list_all(what: Listing) -> None:
     """List systems, configs, suites, corpora, roles and runs, one per line.
 
-    Lists what is shipped, what installed packages add and what is in your folders. Runs are those in runs/, newest first.
+    Lists what is shipped, what installed packages add and what is in your folders. Runs are those in this folder and in its runs/, newest first.
     """
     from manyheads.base.resources import Resources
     from manyheads.base.text import plain
@@ -235,12 +235,12 @@ def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:
 
 
 def _runs(resources: object) -> Iterator[tuple[str, str]]:
-    from manyheads.report.index import RUNS, read_entries
+    from manyheads.report.index import runs_here
 
-    for run in read_entries(Path(RUNS)):
+    for folder, run in runs_here():
         spent = "" if run.calls is None else f", {run.calls} calls, {run.tokens:,} tokens"
         cost = "" if run.cost is None else f", cost {run.cost:.4f}"
-        yield f"{RUNS}/{run.folder}", f"{run.state}{spent}{cost}: {run.title or run.system}"
+        yield str(folder), f"{run.state}{spent}{cost}: {run.title or run.system}"
 
 
 PORT, TRIES = 8765, 50

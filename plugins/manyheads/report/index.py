@@ -125,6 +125,17 @@ def read_entries(base: Path) -> list[RunEntry]:
         return []
 
 
+def runs_here(base: Path = Path()) -> list[tuple[Path, RunEntry]]:
+    """The runs of a project, newest first: those in its folder, where `-o NAME` puts them, and those in its `runs`."""
+    found = [
+        (folder / entry.folder, entry)
+        for folder in (base, base / RUNS)
+        for entry in read_entries(folder)
+        if entry.state
+    ]
+    return sorted(found, key=lambda each: (each[1].at, str(each[0])), reverse=True)
+
+
 def _kept(base: Path) -> list[RunEntry]:
     with suppress(OSError, ValueError):
         return ENTRIES.validate_json(read_text(base / ROWS))

@@ -38,6 +38,20 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands; the epilog of the main group lists the exit codes."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that a word names; the name of a config, or `help`, says what to type instead."""
+        word, whole = args[0], ctx.parent is None
+        if whole and word not in self.commands and not word.startswith("-"):
+            from manyheads.base.resources import Resources
+
+            known = f"{word.removesuffix('.yaml')}.yaml" in Resources.of().names("configs", ".yaml")
+            typed = " ".join(args)
+            if known or word.endswith(".yaml"):
+                raise ConfigError(f"{word} is a config, not a command", hint=f"manyheads run {typed}")
+            if word == "help":
+                raise ConfigError("help is an option", hint=f"manyheads {' '.join([*args[1:], '--help'])}")
+        return super().resolve_command(ctx, args)
+
     def get_short_help_str(self, limit: int = 45) -> str:
         return _first_sentence(self.short_help or self.help or "")
 
@@ -99,7 +113,7 @@ class SystemCommand(Command):
             name = option.removeprefix("--").replace("-", "_")
             if system is None or name not in system.slots:
                 if system:
-                    _refuse(option, name, system)
+                    _refuse(option, name, value, system)
                 options = [each for param in self.params for each in param.opts]
                 near = closest(option, [*options, *map(_option, system.slots if system else ())])
                 ctx.fail(f"No such option: {option}.{f' Did you mean {near}?' if near else ''}")
@@ -144,9 +158,17 @@ class SystemCommand(Command):
                 formatter.write_dl(rows)
 
 
-def _refuse(option: str, name: str, system: "System") -> None:
+def _refuse(option: str, name: str, value: str, system: "System") -> None:
+    """Raises `ConfigError` for a key of the config, and for an input of another system."""
     from manyheads.systems import systems
+    from manyheads.team.system import COMMON
 
+    if name in {*system.config.key_names(), *COMMON}:
+        given = value if value.strip() else "VALUE"
+        raise ConfigError(
+            f"{option}: a key of the config, not an option",
+            hint=f"-s {name}={given}, for each key that you set",
+        )
     if takers := [other for other, each in systems().items() if name in each.slots]:
         own = ", ".join(_option(each) for each in system.slots) or "none"
         raise ConfigError(

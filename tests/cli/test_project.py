@@ -51,12 +51,14 @@ def test_its_config_is_complete_and_reads_the_prompts_beside_it(project: Path, t
 
 def test_what_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "my.yaml").write_text("mine\n")
-    done = manyheads_command("init", cwd=tmp_path)
+    assert "manyheads init ." in manyheads_command("init", cwd=tmp_path).message
+    assert [each.name for each in tmp_path.iterdir()] == ["my.yaml"]
+    done = manyheads_command("init", ".", cwd=tmp_path)
     assert done.code == 0
     assert "my.yaml" in done.out.split("Next:")[0]
     assert (tmp_path / "my.yaml").read_text() == "mine\n"
     assert (tmp_path / "papers.bib").exists()
-    again = manyheads_command("init", cwd=tmp_path)
+    again = manyheads_command("init", ".", cwd=tmp_path)
     assert again.out.startswith(".: 0 files written")
 
 

@@ -53,8 +53,11 @@ def init(
     """
     if system is not None:
         return write_package(folder or Path(system), system)
-    folder = folder or Path()
     from manyheads.base.resources import Resources
+
+    if folder is None and any(each.name[0] != "." for each in Path().iterdir()):
+        _confirm_folder()
+    folder = folder or Path()
 
     resources, files = Resources(), dict[str, Path]()
     for name, source in resources.names("configs").items():
@@ -84,6 +87,21 @@ def init(
         "manyheads list                                # systems, configs, suites, corpora, runs\n"
         "cp .env.example .env                          # then add a key, and name the model in my.yaml\n"
         "jupyter lab notebook.ipynb                    # the same in Python"
+    )
+
+
+def _confirm_folder() -> None:
+    """Ask whether a folder with files is to be the project; raises `ConfigError` if not, or where nobody can be asked."""
+    from manyheads.cli.person import is_terminal
+
+    try:
+        if is_terminal() and typer.confirm("This folder has files. Make it the project?", err=True):
+            return
+    except typer.Abort:
+        pass
+    raise ConfigError(
+        "this folder has files",
+        hint="name a new one: manyheads init my-project, or this one: manyheads init .",
     )
 
 

@@ -30,6 +30,10 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
     for name in names:
         path = config_file(name, resources)
         data = _relative_to(path.parent, read_yaml(path))
+        if not data:
+            raise ConfigError(
+                f"{path}: the config is empty", hint="write into it what it runs, such as system: virsci"
+            )
         if of_run(path) and isinstance(corpus := data.get("corpus"), str):
             data["corpus"] = _absolute(corpus, path.parent)
         yield {"name": path.stem, **data}

@@ -214,7 +214,7 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
-    from manyheads.core.results import result_data
+    from manyheads.core.results import is_finished, result_data
     from manyheads.engine.session import Session
     from manyheads.systems.loading import reopen
     from manyheads.systems.results import closing_lines, load
@@ -228,6 +228,8 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
                 say(closing_lines(folder))
             say("finished, but some parts failed; to retry them: manyheads resume RUN --again", err=True)
             return
+        if not changed and is_finished(folder):
+            say("the run had finished; its turns are replayed, and nothing is asked", err=True)
     config = with_folders(reopen(folder, changes.settings()), changes.path)
     go(Session(config, folder, how.accept_changes), show)
 

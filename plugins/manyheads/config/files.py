@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.asking.replies import REPLIES, TEXT
 from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean, is_secret, scrubbed
 from manyheads.base.files import expanded
-from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml, read_yaml
+from manyheads.base.resources import Resources, parse_json, parse_yaml, read_yaml
 from manyheads.base.text import shortened
 from manyheads.config import RunConfig, Strict, documented
 
@@ -75,7 +75,7 @@ def validated(
             for *above, _ in unknown
         )
         near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
-        every = f"{data_file('configs/run.schema.json')} explains all keys"
+        every = "docs/reference/config.md explains all keys"
         raise ConfigError(
             f"{' + '.join(filter(None, [where, *map(setting_in_short, sets)]))}: {describe(error)}",
             tried="; ".join(tried) or None,

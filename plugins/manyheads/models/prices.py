@@ -97,8 +97,15 @@ def need_prices(config: RunConfig, key: str) -> None:
     """Raises `ConfigError` if money is limited by `key` and a model has no price, or currencies differ."""
     for alias, model in config.models.items():
         if model.price is None and model.provider != HUMAN:
+            name = f"{model.provider}/{model.name}"
+            known = _read(shipped() / PRICES, 0).price(name) is not None
+            why = (
+                f"the listed one of {name} is for the provider's own server"
+                if known
+                else f"no price list has {name}"
+            )
             raise ConfigError(
-                f"{key}: models.{alias} has no price, and no price list has {model.provider}/{model.name}",
+                f"{key}: models.{alias} has no price: {why}",
                 hint=f"--set 'models.{alias}.price={EXAMPLE}', per million tokens",
             )
 

@@ -9,7 +9,9 @@ import pytest
 from manyheads.mcp.serving import _hung_up  # pyright: ignore[reportPrivateUsage]
 
 
-@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="no poll, or none that notices half a connection")
+@pytest.mark.skipif(
+    not hasattr(select, "POLLRDHUP"), reason="no poll, or none that notices half a connection"
+)
 def test_a_client_of_node_leaves_by_shutting_down_its_half_of_a_pair_of_sockets() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

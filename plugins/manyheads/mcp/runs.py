@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import anyio
 from pydantic import BaseModel, Field
 
 from manyheads.asking.questions import meaning, value_of
-from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.errors import ConfigError, JournalError, UserError
+from manyheads.base.folders import CONFIG, JOURNAL
 from manyheads.base.text import printable, shortened
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage, money
 from manyheads.core.results import RESULT
+from manyheads.engine.journal import spent_in
 from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.mcp.bounds import LIMITS, Bounds
 from manyheads.mcp.sdk import Context, asked, called_again, can_ask
@@ -78,29 +81,32 @@ class ServedRuns:
         self.runs = RunsFolder(folder, self.children)
         self._most = dict[str, Usage]()
         """What each run of this server may use."""
+        self._allowing = asyncio.Lock()
         self._answered, self._stopping = set[tuple[str, str]](), set[str]()
 
     # Start, resume, stop.
 
-    async def start(
-        self,
-        context: Context[Any, Any],
-        make: Callable[[], RunConfig],
-        budget: BudgetConfig | None,
-        wait: float,
+    async def followed(
+        self, context: Context[Any, Any], wait: float, begin: Callable[..., Awaitable[str]], *arguments: Any
     ) -> RunAnswer:
-        """Start a run and follow it. A call that comes back with a person's answer goes on with its run."""
+        """Follow the run that `start`, `resume` or `steer` names; a call that comes back with a person's answer passes it on instead."""
         if again := called_again(context):
             (name, _, request), value = again[0].partition(" "), again[1]
             if value is None:
                 return await self._answer(name)
-            self.steer(name, request, value)
-            return await self.follow(context, name, wait)
-        config = await asyncio.to_thread(self._ready, make)
-        limits = self.bounds.allowance(config, _wanted(budget), await asyncio.to_thread(self._used))
-        name = self.runs.begin(config.model_copy(update={"budget": limits}))
-        self._most[name] = _most(limits)
+            await self.steer(name, request, value)
+        else:
+            name = await begin(*arguments)
         return await self.follow(context, name, wait)
+
+    async def start(self, make: Callable[[], RunConfig], budget: BudgetConfig | None) -> str:
+        """Start a run, when there is room; returns its name."""
+        config = await asyncio.to_thread(self._ready, make)
+        async with self._allowing:
+            limits = await self._allowance(config, budget)
+            name = self.runs.begin(config.model_copy(update={"budget": limits}))
+            self._most[name] = _most(limits)
+        return name
 
     def _ready(self, make: Callable[[], RunConfig]) -> RunConfig:
         """The config of a run that can begin; what is wrong is said before there is a folder."""
@@ -109,22 +115,40 @@ class ServedRuns:
         need_keys(prepared, roles_of(prepared))
         return config
 
-    async def resume(
-        self, context: Context[Any, Any], name: str, budget: BudgetConfig | None, wait: float
-    ) -> RunAnswer:
+    async def resume(self, name: str, budget: BudgetConfig | None) -> str:
+        """Resume a run, when there is room; returns its name."""
         folder = self.runs.path(name)
-        if (state := self.state(name)) not in ("stopped", "failed"):
-            raise ConfigError(f"{name}: this run is {state}; only a stopped or failed one can be resumed")
-        config = await asyncio.to_thread(reopen, folder)
-        await asyncio.to_thread(self.bounds.checked, config)
-        others = await asyncio.to_thread(self._used, name)
-        limits = self.bounds.allowance(config, _wanted(budget), others)
-        sets = [f"budget.{key}={value}" for key, value in limits.model_dump(exclude_none=True).items()]
-        self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
-        self._most[name] = _most(limits)
+        async with self._allowing:
+            if (state := self.state(name)) not in ("stopped", "failed"):
+                raise ConfigError(f"{name}: this run is {state}; only a stopped or failed one can be resumed")
+            config = await asyncio.to_thread(reopen, folder)
+            await asyncio.to_thread(self.bounds.checked, config)
+            limits = await self._allowance(config, budget, name)
+            sets = [f"budget.{key}={value}" for key, value in limits.model_dump(exclude_none=True).items()]
+            self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
+            self._most[name] = _most(limits)
         self._stopping.discard(name)
         self._answered = {each for each in self._answered if each[0] != name}  # it asks again, by the same id
-        return await self.follow(context, name, wait)
+        return name
+
+    async def _allowance(
+        self, config: RunConfig, budget: BudgetConfig | None, name: str = ""
+    ) -> BudgetConfig:
+        """The budget of a run, beside the others of this server. Nobody else may ask until it counts, too."""
+        wanted = budget.model_dump(exclude_none=True) if budget else {}
+        return self.bounds.allowance(config, wanted, await asyncio.to_thread(self._used, name))
+
+    def _used(self, without: str) -> list[Usage]:
+        """What each other run of this server used; of one that goes on, or whose journal cannot be read, what it may use."""
+        used = list[Usage]()
+        for name in self._most.keys() - {without}:
+            child, journal = self.children.get(name), self.runs.folder / name / JOURNAL
+            usage = self._most[name]
+            if not (child and child.alive):
+                with suppress(JournalError):
+                    usage = spent_in(journal) if journal.exists() else NOTHING
+            used.append(usage)
+        return used
 
     def stop(self, name: str) -> None:
         """Stop a run after its running turns, whichever server has started it; raises `UserError` if it does not run."""
@@ -138,8 +162,8 @@ class ServedRuns:
             elsewhere = "it was started elsewhere; stop it there" if state == "running" else f"it is {state}"
             raise ConfigError(f"{name}: this run cannot be stopped: {elsewhere}")
 
-    def steer(self, name: str, request: str, value: Mapping[str, Any]) -> None:
-        """Answer a question of a run; raises `UserError` if it does not wait for it."""
+    async def steer(self, name: str, request: str, value: Mapping[str, Any]) -> str:
+        """Answer a question of a run; returns its name. Raises `UserError` if it does not wait for it."""
         waiting = next((each for each in self.waiting(name) if each["request"] == request), None)
         if waiting is None:
             raise ConfigError(
@@ -161,21 +185,10 @@ class ServedRuns:
                 f"{name}: this run cannot be answered here: it has ended, or was started elsewhere"
             )
         self._answered.add((name, request))
+        return name
 
     def _pipe(self, name: str) -> Path:
         return self.runs.folder / HIDDEN / f"{self.runs.path(name).name}{PIPE}"
-
-    def _used(self, without: str = "") -> list[Usage]:
-        """What each run of this server used; of one that goes on, what it may use."""
-        used = list[Usage]()
-        for name, most in self._most.items():
-            child = self.children.get(name)
-            if name != without and child and child.alive:
-                used.append(most)
-            elif name != without:
-                run = read_entry(self.runs.folder / name)
-                used.append(Usage(calls=run.calls or 0, input_tokens=run.tokens or 0, cost=run.cost))
-        return used
 
     # Follow.
 
@@ -218,7 +231,7 @@ class ServedRuns:
                     value = await self._ask(context, name, waiting[0])
                     if value is None or not isinstance(value, Mapping):
                         return value or await self._answer(name)
-                    self.steer(name, waiting[0]["request"], value)
+                    await self.steer(name, waiting[0]["request"], value)
                 elif state not in LIVE or anyio.current_time() >= until:
                     return await self._answer(name)
                 await anyio.sleep(PAUSE)
@@ -257,6 +270,8 @@ class ServedRuns:
         entry, state = self.entry(name), self.state(name)
         log, child = self.runs.logs.of(self.runs.path(name)), self.children.get(name)
         usage, text, told = log.standing.usage, "", NEXT.get(state, NEXT["running"])
+        if state in ("stopped", "failed") and not (self.runs.folder / name / CONFIG).is_file():
+            told = NEVER
         if state in ("finished", "stopped", "failed") and (self.runs.folder / name / RESULT).is_file():
             try:
                 content = exported(self.runs.folder / name, form)
@@ -289,15 +304,12 @@ NEXT = {
     "damaged": "Its files cannot be read.",
 }
 """What a client may do next, by state."""
+NEVER = "It has not begun, so that it cannot be resumed. Mend what the text names, if it does, and start it again."
 
 
 def _question(waiting: Mapping[str, Any]) -> str:
     parts = (waiting["problem"], waiting["text"], waiting["title"])
     return printable(shortened("\n\n".join(filter(None, parts)), LONGEST_QUESTION))
-
-
-def _wanted(budget: BudgetConfig | None) -> dict[str, float]:
-    return budget.model_dump(exclude_none=True) if budget else {}
 
 
 def _most(limits: BudgetConfig) -> Usage:

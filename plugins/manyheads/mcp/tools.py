@@ -163,7 +163,8 @@ class Tools:
         self, ctx: Ctx, paper: Manuscript, form: Form = "", wait: Wait = SECONDS, budget: Limits = None
     ) -> RunAnswer:
         """Review a paper or an abstract by a committee of agents; each point names its source. Spends."""
-        return await self._served.start(ctx, partial(self._review, paper, form), budget, wait)
+        make = partial(self._review, paper, form)
+        return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
     async def assess_novelty(
         self, ctx: Ctx, idea: Idea, wait: Wait = SECONDS, budget: Limits = None
@@ -212,18 +213,17 @@ class Tools:
     ) -> RunAnswer:  # fmt: skip
         """Run any system or config. Spends."""
         make = partial(self._bounds.config, config, inputs, settings, steer)
-        return await self._served.start(ctx, make, budget, wait)
+        return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
     async def resume(self, ctx: Ctx, run: Run, wait: Wait = SECONDS, budget: Limits = None) -> RunAnswer:
         """Resume a stopped or failed run; finished turns are not asked again. Spends."""
-        return await self._served.resume(ctx, run, budget, wait)
+        return await self._served.followed(ctx, wait, self._served.resume, run, budget)
 
     async def steer(
         self, ctx: Ctx, run: Run, request: Request, answer: Answer, wait: Wait = SECONDS
     ) -> RunAnswer:
         """Pass on a person's answer to a run that waits for it. Ask them; do not answer for them. Spends."""
-        self._served.steer(run, request, answer)
-        return await self._served.follow(ctx, run, wait)
+        return await self._served.followed(ctx, wait, self._served.steer, run, request, answer)
 
     async def read_result(self, ctx: Ctx, run: Run, form: Format = "md", wait: Wait = 0) -> RunAnswer:
         """How a run stands, and its result; with `wait`, after its end. Reads only."""
@@ -243,7 +243,8 @@ class Tools:
     async def _start(
         self, ctx: Ctx, system: str, inputs: dict[str, Any], wait: float, budget: BudgetConfig | None
     ) -> RunAnswer:
-        return await self._served.start(ctx, partial(self._bounds.config, system, inputs, {}), budget, wait)
+        make = partial(self._bounds.config, system, inputs, {})
+        return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
     def _review(self, paper: str, form: str) -> RunConfig:
         texts = texts_of(self._file(paper.strip()))

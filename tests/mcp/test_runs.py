@@ -21,6 +21,7 @@ from mcp.types import ElicitResult
 from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.runs import ServedRuns
 from mcp import Client, StdioServerParameters
+from support.left import stopped_at_the_end
 
 pytestmark = pytest.mark.slow
 SERVER = [
@@ -42,6 +43,13 @@ TOKEN = "a token of some length"
 
 def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
+
+
+@pytest.fixture(autouse=True)
+def none_left(tmp_path: Path) -> Iterator[None]:
+    """Runs go on when their server ends; none does after its test."""
+    with stopped_at_the_end(tmp_path / "runs"):
+        yield
 
 
 @asynccontextmanager

@@ -32,8 +32,6 @@ PAUSE = 0.2
 LONGEST = 100_000
 """Characters of a result that a tool returns; resources have them whole."""
 LONGEST_QUESTION = 8_000
-LONGEST_ANSWER = 50_000
-"""Bytes of an answer to a run: a pipe takes them at once."""
 WHOLE = 600.0
 """Maximum seconds for which a call waits for a run."""
 PLAIN = ("string", "integer", "number", "boolean")
@@ -171,16 +169,12 @@ class ServedRuns:
                 hint="read_result says what it waits for",
             )
         value = _values(waiting["form"], value)
-        command = {"do": "answer", "request": request, "value": value}
-        if len(str(value).encode()) > LONGEST_ANSWER:
-            raise ConfigError(f"the answer has more than {LONGEST_ANSWER:,} bytes", hint="shorten it")
         child = self.children.get(name)
-        alive = child is not None and child.alive
-        if not (
-            self.children.answer(child, request, value)
-            if child and alive
-            else send(self._pipe(name), command)
-        ):
+        if child and child.alive:
+            passed = self.children.answer(child, request, value)
+        else:
+            passed = send(self._pipe(name), {"do": "answer", "request": request, "value": value})
+        if not passed:
             raise ConfigError(
                 f"{name}: this run cannot be answered here: it has ended, or was started elsewhere"
             )

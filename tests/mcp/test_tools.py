@@ -130,6 +130,15 @@ async def test_a_review_takes_a_file_or_a_text(client: Client, tmp_path: Path) -
             assert "the server's folder" in await refused(client, "review_paper", paper=paper)
 
 
+async def test_a_text_does_not_stay_if_its_review_does_not_begin(client: Client, tmp_path: Path) -> None:
+    async with client:
+        text = "# Owls\n\nWe plan with owls.\n"
+        assert "form" in await refused(client, "review_paper", paper=text, form="none")
+        await call(client, "run", config="virsci", wait=0)  # takes all that is left
+        assert "used all of 50" in await refused(client, "review_paper", paper=text)
+        assert not list((tmp_path / "runs" / "uploads").iterdir())
+
+
 async def test_wrong_calls_are_refused_with_the_reason(client: Client) -> None:
     async with client:
         assert "a background or a topic" in await refused(client, "propose_ideas")

@@ -1,10 +1,11 @@
 """The tools of `manyheads mcp`: literature, reviews, ideas, and runs of any config. A tool's docstring is what clients read."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from pydantic import BaseModel, Field
 
@@ -163,8 +164,7 @@ class Tools:
         self, ctx: Ctx, paper: Manuscript, form: Form = "", wait: Wait = SECONDS, budget: Limits = None
     ) -> RunAnswer:
         """Review a paper or an abstract by a committee of agents; each point names its source. Spends."""
-        make = partial(self._review, paper, form)
-        return await self._served.followed(ctx, wait, self._served.start, make, budget)
+        return await self._served.followed(ctx, wait, self._begin_review, paper.strip(), form, budget)
 
     async def assess_novelty(
         self, ctx: Ctx, idea: Idea, wait: Wait = SECONDS, budget: Limits = None
@@ -246,22 +246,31 @@ class Tools:
         make = partial(self._bounds.config, system, inputs, {})
         return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
-    def _review(self, paper: str, form: str) -> RunConfig:
-        texts = texts_of(self._file(paper.strip()))
-        if len(texts) != 1:
-            raise ConfigError(f"{paper[:200]}: has {len(texts)} texts", hint="name one of them")
-        system, own = reviewer_of(texts, form or None, self._bounds.resources)
-        settings = {f"{system.name}.{key}": value for key, value in own.items()}
-        return self._bounds.checked(review_of(self._bounds.config(system.name, {}, settings), texts[0]))
+    async def _begin_review(self, paper: str, form: str, budget: BudgetConfig | None) -> str:
+        """A text is saved, so that a resumed run reads it again; it does not stay if no run begins."""
+        with ExitStack() as unless_begun:
+            source = await asyncio.to_thread(self._source, paper, unless_begun)
+            name = await self._served.start(partial(self._review, source, form), budget)
+            unless_begun.pop_all()
+        return name
 
-    def _file(self, paper: str) -> str:
-        """A paper's address or file; a text is saved, so that a resumed run reads it again."""
+    def _source(self, paper: str, unless_begun: ExitStack) -> str:
+        """A paper's address or file; that of a text is a new one."""
         if web_address(paper):
             return paper
         if "\n" not in paper and len(paper.split()) <= MOST_WORDS:
             return str(self._bounds.path(paper))
         folder = self._served.runs.folder / UPLOADS
         make_folder(folder)
-        file = folder / f"{hashlib.sha256(paper.encode(errors='replace')).hexdigest()[:16]}.md"
+        file = folder / f"{uuid4().hex[:16]}.md"
+        unless_begun.callback(file.unlink, missing_ok=True)
         write(file, printable(paper))
         return str(file)
+
+    def _review(self, source: str, form: str) -> RunConfig:
+        texts = texts_of(source)
+        if len(texts) != 1:
+            raise ConfigError(f"{source[:200]}: has {len(texts)} texts", hint="name one of them")
+        system, own = reviewer_of(texts, form or None, self._bounds.resources)
+        settings = {f"{system.name}.{key}": value for key, value in own.items()}
+        return self._bounds.checked(review_of(self._bounds.config(system.name, {}, settings), texts[0]))

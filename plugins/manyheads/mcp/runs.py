@@ -1,7 +1,6 @@
 """The runs of clients: started within bounds, followed, steered and stopped. A run goes on when its client leaves."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from manyheads.core import NOTHING, Usage, money
 from manyheads.core.results import RESULT
 from manyheads.engine.journal import spent_in
 from manyheads.engine.readiness import need_keys, prepare, roles_of
-from manyheads.mcp.bounds import LIMITS, Bounds
+from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.sdk import Context, asked, called_again, can_ask
 from manyheads.report.index import RUNS, RunEntry, read_entry
 from manyheads.systems.exports import exported
@@ -35,7 +34,6 @@ LONGEST_QUESTION = 8_000
 WHOLE = 600.0
 """Maximum seconds for which a call waits for a run."""
 PLAIN = ("string", "integer", "number", "boolean")
-log = logging.getLogger("manyheads")
 
 
 class RunAnswer(BaseModel):
@@ -222,29 +220,19 @@ class ServedRuns:
                 if state == "waiting" and (waiting := self.waiting(name)):
                     if not can_ask(context):
                         return await self._answer(name)
-                    value = await self._ask(context, name, waiting[0])
-                    if value is None or not isinstance(value, Mapping):
+                    form, request = _flat(waiting[0]["form"]), waiting[0]["request"]
+                    value = await asked(context, _question(waiting[0]), form, f"{name} {request}")
+                    if not isinstance(value, Mapping):
                         return value or await self._answer(name)
-                    await self.steer(name, waiting[0]["request"], value)
+                    await self.steer(name, request, value)
                 elif state not in LIVE or anyio.current_time() >= until:
                     return await self._answer(name)
                 await anyio.sleep(PAUSE)
         except anyio.get_cancelled_exc_class():
-            if stops:
-                self._cut_off(name)
+            if stops and not self.leaving():
+                with suppress(UserError):  # it has just ended
+                    self.stop(name)
             raise
-
-    def _cut_off(self, name: str) -> None:
-        if self.leaving():
-            return
-        try:
-            self.stop(name)
-        except UserError as error:  # it has just ended
-            log.info("%s", error.message)
-
-    async def _ask(self, context: Context[Any, Any], name: str, waiting: Mapping[str, Any]) -> Any:
-        state = f"{name} {waiting['request']}"
-        return await asked(context, _question(waiting), _flat(waiting["form"]), state)
 
     def listed(self, most: int) -> list[RunAnswer]:
         """The runs in the folder, newest first, without their results."""
@@ -307,8 +295,7 @@ def _question(waiting: Mapping[str, Any]) -> str:
 
 
 def _most(limits: BudgetConfig) -> Usage:
-    known = {name: getattr(limits, name) for name in LIMITS}
-    return NOTHING + Usage(calls=known["calls"] or 0, input_tokens=known["tokens"] or 0, cost=known["money"])
+    return Usage(calls=limits.calls or 0, input_tokens=limits.tokens or 0, cost=limits.money)
 
 
 def _flat(form: Mapping[str, Any]) -> dict[str, Any]:

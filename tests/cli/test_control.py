@@ -112,6 +112,18 @@ def test_garbage_is_refused_and_the_run_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_question_without_an_answer_stops_the_run(tmp_path: Path) -> None:
+    with program(tmp_path, (*RUN, "--answer-within", "0.1")) as other:
+        other.answer(action="back", remark="Think of owls.")
+        other.until("waiting")
+        assert other.until("control")["state"] == "stopping"
+        assert other.end() == 130
+    with program(tmp_path, ("resume", "r")) as other:
+        other.answer(action="accept")
+        assert other.end() == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "end of stdin", "SIGTERM"])
 def test_a_stopped_run_asks_again_when_it_is_resumed(tmp_path: Path, how: str) -> None:
     with program(tmp_path) as other:

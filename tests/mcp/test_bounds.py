@@ -1,14 +1,17 @@
 """What clients of `manyheads mcp` may ask for."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from manyheads.base.errors import BudgetError, ConfigError
-from manyheads.config import BudgetConfig
+from manyheads.config import Address, BudgetConfig, VariableName
 from manyheads.core import Usage
-from manyheads.mcp.bounds import Bounds
+from manyheads.mcp.bounds import OWNERS, Bounds
+from manyheads.systems import systems
 
 
 @pytest.fixture
@@ -84,12 +87,39 @@ def test_what_the_owner_names_is_allowed(folder: Path) -> None:
         {"embedding": "/models"},
         {"inputs": {"idea": "/etc/passwd"}},
         {"literature": {"a": [{"base_url": "x"}]}},
+        {"literature": {"endpoints": {"openalex": "http://169.254.169.254/x"}}},
+        {"literature.endpoints.openalex": "http://127.0.0.1/${MANYHEADS_MCP_TOKEN}"},
+        {"literature": {"semantic_scholar_key_env": "OPENAI_API_KEY"}},
     ],
 )
 def test_settings_of_the_owner_are_refused(folder: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="cannot be set by a client") as error:
         Bounds(folder).config("mamorx", {}, settings)
     assert "manyheads mcp" in str(error.value.hint)
+
+
+def test_no_address_and_no_variable_of_any_system_is_a_clients() -> None:
+    """A new key of this kind must be one of the owner's."""
+    kinds = {part for kind in (Address, VariableName) for part in get_args(kind)[1:]}
+
+    def open_keys(model: type[BaseModel]) -> Iterator[str]:
+        for name, field in model.model_fields.items():
+            if name in OWNERS:
+                continue
+            parts = list(parts_of(field.annotation))
+            if kinds & {*field.metadata, *parts}:
+                yield name
+            for part in parts:
+                if isinstance(part, type) and issubclass(part, BaseModel):
+                    yield from open_keys(part)
+
+    def parts_of(kind: Any) -> Iterator[Any]:
+        yield kind
+        for part in get_args(kind):
+            yield from parts_of(part)
+
+    for system in systems().values():
+        assert not [*open_keys(system.model)], system.name
 
 
 @pytest.mark.parametrize("key", ["a=b", "", "team size", "x\n", "-", "seed=1,models.default.name"])

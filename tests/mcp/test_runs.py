@@ -21,6 +21,7 @@ from mcp.types import ElicitResult
 from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.runs import ServedRuns
 from mcp import Client, StdioServerParameters
+from support.left import stopped_at_the_end
 
 pytestmark = pytest.mark.slow
 SERVER = [
@@ -42,6 +43,13 @@ TOKEN = "a token of some length"
 
 def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
+
+
+@pytest.fixture(autouse=True)
+def none_left(tmp_path: Path) -> Iterator[None]:
+    """Runs go on when their server ends; none does after its test."""
+    with stopped_at_the_end(tmp_path / "runs"):
+        yield
 
 
 @asynccontextmanager
@@ -164,6 +172,27 @@ async def test_a_person_steers_through_the_clients_form(tmp_path: Path, mode: An
     assert asked[0].requested_schema["properties"]["action"]["enum"] == ["accept", "edit", "back"]
     events = (tmp_path / "runs" / ended["run"] / "events.jsonl").read_text("utf-8")
     assert "Nearer to owls." in events
+
+
+@pytest.mark.parametrize("tool", ["resume", "steer"])
+async def test_a_person_steers_through_the_form_of_a_later_call(tmp_path: Path, tool: str) -> None:
+    asked = list[Any]()
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        asked.append(params)
+        return ElicitResult(action="accept", content={"action": "accept", "remark": "Nearer to owls."})
+
+    async with client(tmp_path) as one:
+        begun = await call(one, "run", config="virsci", settings=SMALL, steer=["topic"], wait=30)
+        assert begun["state"] == "waiting"
+        if tool == "resume":
+            await call(one, "stop", run=begun["run"])
+            await call(one, "read_result", run=begun["run"], wait=60)
+    more = {"request": begun["request"], "answer": {"action": "back"}} if tool == "steer" else {}
+    async with client(tmp_path, elicitation_callback=answer) as one:
+        ended = await call(one, tool, run=begun["run"], wait=100, **more)
+    assert (ended["state"], len(asked)) == ("finished", 1)
+    assert "Nearer to owls." in (tmp_path / "runs" / ended["run"] / "events.jsonl").read_text("utf-8")
 
 
 async def test_the_cap_holds_over_all_runs(tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 """The tools, resources and prompts of `manyheads mcp`, as the SDK's own client sees them, without a run."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig
+from manyheads.core import Usage
+from manyheads.engine.journal import Journal
 from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.serving import served_by
 from mcp import Client
@@ -81,9 +85,34 @@ async def test_a_run_is_queued_listed_and_stopped(client: Client, tmp_path: Path
         again = await call(client, "compare_ideas", ideas=[IDEA, "We plan with cats."], wait=0)
         assert "used all of 50" in await refused(client, "run", config="virsci", wait=0)
         for each in (name, again["run"]):
-            await call(client, "stop", run=each)
+            stopped = await call(client, "stop", run=each)
+            assert "start it again" in stopped["next"]  # there is nothing to resume
         assert "cannot be stopped" in await refused(client, "stop", run=name)
         assert (await call(client, "run", config="virsci", wait=0))["state"] == "queued"
+
+
+async def test_the_cap_holds_for_calls_at_the_same_time(client: Client) -> None:
+    async with client:
+        arguments = {"config": "virsci", "wait": 0, "budget": {"calls": 20}}
+        answers = await asyncio.gather(*(client.call_tool("run", arguments) for _ in range(6)))
+        assert [each.is_error for each in answers].count(False) == 3  # of 20, 20 and 10 calls
+        assert "used all of 50" in str(next(each.content for each in answers if each.is_error))
+
+
+async def test_a_killed_run_counts_what_it_spent(client: Client, tmp_path: Path) -> None:
+    async with client:
+        started = await call(client, "run", config="virsci", wait=0)
+        await call(client, "stop", run=started["run"])
+        folder = tmp_path / "runs" / started["run"]
+        folder.mkdir()
+        journal = Journal(folder / JOURNAL)
+        journal.lose(Usage(calls=45))
+        assert "used all of 50" in await refused(
+            client, "run", config="virsci", wait=0
+        )  # somebody has it open
+        journal.close()
+        limits = await call(client, "run", config="virsci", wait=0)
+        assert "calls: 5\n" in (tmp_path / "runs" / ".web" / f"{limits['run']}.yaml").read_text("utf-8")
 
 
 async def test_a_review_takes_a_file_or_a_text(client: Client, tmp_path: Path) -> None:
@@ -99,6 +128,15 @@ async def test_a_review_takes_a_file_or_a_text(client: Client, tmp_path: Path) -
         assert len(list((tmp_path / "runs" / "uploads").iterdir())) == 1
         for paper in ("absent.pdf", "/etc/passwd"):
             assert "the server's folder" in await refused(client, "review_paper", paper=paper)
+
+
+async def test_a_text_does_not_stay_if_its_review_does_not_begin(client: Client, tmp_path: Path) -> None:
+    async with client:
+        text = "# Owls\n\nWe plan with owls.\n"
+        assert "form" in await refused(client, "review_paper", paper=text, form="none")
+        await call(client, "run", config="virsci", wait=0)  # takes all that is left
+        assert "used all of 50" in await refused(client, "review_paper", paper=text)
+        assert not list((tmp_path / "runs" / "uploads").iterdir())
 
 
 async def test_wrong_calls_are_refused_with_the_reason(client: Client) -> None:

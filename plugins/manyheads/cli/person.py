@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -265,10 +266,11 @@ def errors_as_lines(wanted: bool) -> Generator[None]:
 class Control:
     """The other program, as the person at a run.
 
-    The end of stdin and SIGTERM stop the run after the running turns.
+    The end of stdin and SIGTERM stop the run after the running turns, as does a question without an answer for `within` seconds.
     """
 
     brake: "Brake"
+    within: float = inf
     waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = field(
         default_factory=dict[str, "asyncio.Future[Mapping[str, Any]]"]
     )
@@ -287,10 +289,13 @@ class Control:
         print_line(event.model_dump(mode="json"))
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        answer = self.waiting[request.request] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer = self.waiting[request.request] = loop.create_future()
+        end = loop.call_later(self.within, self._stop)
         try:
             return await answer
         finally:
+            end.cancel()
             del self.waiting[request.request]
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:

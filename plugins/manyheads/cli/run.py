@@ -5,10 +5,12 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import Field
 
 from manyheads.base.errors import ExitCode
 from manyheads.cli.options import (
@@ -164,6 +166,8 @@ class ShowOrControl(Show):
 
     control: bool = False
     """Let another program steer: events on stdout, commands on stdin, as lines of JSON."""
+    answer_within: Annotated[float | None, typer.Option(metavar="MINUTES")] = Field(default=None, ge=0)
+    """With --control, stop the run if a question has no answer for so long; it can be resumed. [default: no limit]"""
 
     @property
     def as_json(self) -> bool:
@@ -266,13 +270,13 @@ async def _drive(session: Any, show: Show) -> None:
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
-    controlled = isinstance(show, ShowOrControl) and show.control
     terminal = Terminal(session.brake) if is_terminal() and not show.as_json else None
     session.person = terminal
     try:
         with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder, terminal=terminal) as note:
-            if controlled:
-                control = session.person = Control(session.brake)
+            if isinstance(show, ShowOrControl) and show.control:
+                within = inf if show.answer_within is None else show.answer_within * 60
+                control = session.person = Control(session.brake, within)
                 control.listen()
                 note = control.show
             async with aclosing(session.events(factory)) as events:

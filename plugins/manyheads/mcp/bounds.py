@@ -22,7 +22,8 @@ from manyheads.models.prices import need_prices
 from manyheads.systems.loading import load
 
 OWNERS = {
-    "models", "host", "embedding", "paths", "roles", "reader", "budget", "confirm", "base_url", "api_key_env", "inputs", "system",
+    "models", "host", "embedding", "paths", "roles", "reader", "budget", "confirm", "base_url", "api_key_env", "endpoints",
+    "semantic_scholar_key_env", "inputs", "system",
 }  # fmt: skip
 """Keys that a client cannot set: they say who is asked, what is run or what it costs."""
 KEY = re.compile(r"[A-Za-z_][\w.-]{0,200}")

@@ -1,8 +1,8 @@
 """The runs of clients: started within bounds, followed, steered and stopped. A run goes on when its client leaves."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,15 @@ import anyio
 from pydantic import BaseModel, Field
 
 from manyheads.asking.questions import meaning, value_of
-from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.errors import ConfigError, JournalError, UserError
+from manyheads.base.folders import CONFIG, JOURNAL
 from manyheads.base.text import printable, shortened
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage, money
 from manyheads.core.results import RESULT
+from manyheads.engine.journal import spent_in
 from manyheads.engine.readiness import need_keys, prepare, roles_of
-from manyheads.mcp.bounds import LIMITS, Bounds
+from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.sdk import Context, asked, called_again, can_ask
 from manyheads.report.index import RUNS, RunEntry, read_entry
 from manyheads.systems.exports import exported
@@ -29,12 +31,9 @@ PAUSE = 0.2
 LONGEST = 100_000
 """Characters of a result that a tool returns; resources have them whole."""
 LONGEST_QUESTION = 8_000
-LONGEST_ANSWER = 50_000
-"""Bytes of an answer to a run: a pipe takes them at once."""
 WHOLE = 600.0
 """Maximum seconds for which a call waits for a run."""
 PLAIN = ("string", "integer", "number", "boolean")
-log = logging.getLogger("manyheads")
 
 
 class RunAnswer(BaseModel):
@@ -78,29 +77,32 @@ class ServedRuns:
         self.runs = RunsFolder(folder, self.children)
         self._most = dict[str, Usage]()
         """What each run of this server may use."""
+        self._allowing = asyncio.Lock()
         self._answered, self._stopping = set[tuple[str, str]](), set[str]()
 
     # Start, resume, stop.
 
-    async def start(
-        self,
-        context: Context[Any, Any],
-        make: Callable[[], RunConfig],
-        budget: BudgetConfig | None,
-        wait: float,
+    async def followed(
+        self, context: Context[Any, Any], wait: float, begin: Callable[..., Awaitable[str]], *arguments: Any
     ) -> RunAnswer:
-        """Start a run and follow it. A call that comes back with a person's answer goes on with its run."""
+        """Follow the run that `start`, `resume` or `steer` names; a call that comes back with a person's answer passes it on instead."""
         if again := called_again(context):
             (name, _, request), value = again[0].partition(" "), again[1]
             if value is None:
                 return await self._answer(name)
-            self.steer(name, request, value)
-            return await self.follow(context, name, wait)
-        config = await asyncio.to_thread(self._ready, make)
-        limits = self.bounds.allowance(config, _wanted(budget), await asyncio.to_thread(self._used))
-        name = self.runs.begin(config.model_copy(update={"budget": limits}))
-        self._most[name] = _most(limits)
+            await self.steer(name, request, value)
+        else:
+            name = await begin(*arguments)
         return await self.follow(context, name, wait)
+
+    async def start(self, make: Callable[[], RunConfig], budget: BudgetConfig | None) -> str:
+        """Start a run, when there is room; returns its name."""
+        config = await asyncio.to_thread(self._ready, make)
+        async with self._allowing:
+            limits = await self._allowance(config, budget)
+            name = self.runs.begin(config.model_copy(update={"budget": limits}))
+            self._most[name] = _most(limits)
+        return name
 
     def _ready(self, make: Callable[[], RunConfig]) -> RunConfig:
         """The config of a run that can begin; what is wrong is said before there is a folder."""
@@ -109,22 +111,40 @@ class ServedRuns:
         need_keys(prepared, roles_of(prepared))
         return config
 
-    async def resume(
-        self, context: Context[Any, Any], name: str, budget: BudgetConfig | None, wait: float
-    ) -> RunAnswer:
+    async def resume(self, name: str, budget: BudgetConfig | None) -> str:
+        """Resume a run, when there is room; returns its name."""
         folder = self.runs.path(name)
-        if (state := self.state(name)) not in ("stopped", "failed"):
-            raise ConfigError(f"{name}: this run is {state}; only a stopped or failed one can be resumed")
-        config = await asyncio.to_thread(reopen, folder)
-        await asyncio.to_thread(self.bounds.checked, config)
-        others = await asyncio.to_thread(self._used, name)
-        limits = self.bounds.allowance(config, _wanted(budget), others)
-        sets = [f"budget.{key}={value}" for key, value in limits.model_dump(exclude_none=True).items()]
-        self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
-        self._most[name] = _most(limits)
+        async with self._allowing:
+            if (state := self.state(name)) not in ("stopped", "failed"):
+                raise ConfigError(f"{name}: this run is {state}; only a stopped or failed one can be resumed")
+            config = await asyncio.to_thread(reopen, folder)
+            await asyncio.to_thread(self.bounds.checked, config)
+            limits = await self._allowance(config, budget, name)
+            sets = [f"budget.{key}={value}" for key, value in limits.model_dump(exclude_none=True).items()]
+            self.children.resume(name, config.system, *(word for each in sets for word in ("--set", each)))
+            self._most[name] = _most(limits)
         self._stopping.discard(name)
         self._answered = {each for each in self._answered if each[0] != name}  # it asks again, by the same id
-        return await self.follow(context, name, wait)
+        return name
+
+    async def _allowance(
+        self, config: RunConfig, budget: BudgetConfig | None, name: str = ""
+    ) -> BudgetConfig:
+        """The budget of a run, beside the others of this server. Nobody else may ask until it counts, too."""
+        wanted = budget.model_dump(exclude_none=True) if budget else {}
+        return self.bounds.allowance(config, wanted, await asyncio.to_thread(self._used, name))
+
+    def _used(self, without: str) -> list[Usage]:
+        """What each other run of this server used; of one that goes on, or whose journal cannot be read, what it may use."""
+        used = list[Usage]()
+        for name in self._most.keys() - {without}:
+            child, journal = self.children.get(name), self.runs.folder / name / JOURNAL
+            usage = self._most[name]
+            if not (child and child.alive):
+                with suppress(JournalError):
+                    usage = spent_in(journal) if journal.exists() else NOTHING
+            used.append(usage)
+        return used
 
     def stop(self, name: str) -> None:
         """Stop a run after its running turns, whichever server has started it; raises `UserError` if it does not run."""
@@ -138,8 +158,8 @@ class ServedRuns:
             elsewhere = "it was started elsewhere; stop it there" if state == "running" else f"it is {state}"
             raise ConfigError(f"{name}: this run cannot be stopped: {elsewhere}")
 
-    def steer(self, name: str, request: str, value: Mapping[str, Any]) -> None:
-        """Answer a question of a run; raises `UserError` if it does not wait for it."""
+    async def steer(self, name: str, request: str, value: Mapping[str, Any]) -> str:
+        """Answer a question of a run; returns its name. Raises `UserError` if it does not wait for it."""
         waiting = next((each for each in self.waiting(name) if each["request"] == request), None)
         if waiting is None:
             raise ConfigError(
@@ -147,35 +167,20 @@ class ServedRuns:
                 hint="read_result says what it waits for",
             )
         value = _values(waiting["form"], value)
-        command = {"do": "answer", "request": request, "value": value}
-        if len(str(value).encode()) > LONGEST_ANSWER:
-            raise ConfigError(f"the answer has more than {LONGEST_ANSWER:,} bytes", hint="shorten it")
         child = self.children.get(name)
-        alive = child is not None and child.alive
-        if not (
-            self.children.answer(child, request, value)
-            if child and alive
-            else send(self._pipe(name), command)
-        ):
+        if child and child.alive:
+            passed = self.children.answer(child, request, value)
+        else:
+            passed = send(self._pipe(name), {"do": "answer", "request": request, "value": value})
+        if not passed:
             raise ConfigError(
                 f"{name}: this run cannot be answered here: it has ended, or was started elsewhere"
             )
         self._answered.add((name, request))
+        return name
 
     def _pipe(self, name: str) -> Path:
         return self.runs.folder / HIDDEN / f"{self.runs.path(name).name}{PIPE}"
-
-    def _used(self, without: str = "") -> list[Usage]:
-        """What each run of this server used; of one that goes on, what it may use."""
-        used = list[Usage]()
-        for name, most in self._most.items():
-            child = self.children.get(name)
-            if name != without and child and child.alive:
-                used.append(most)
-            elif name != without:
-                run = read_entry(self.runs.folder / name)
-                used.append(Usage(calls=run.calls or 0, input_tokens=run.tokens or 0, cost=run.cost))
-        return used
 
     # Follow.
 
@@ -215,29 +220,19 @@ class ServedRuns:
                 if state == "waiting" and (waiting := self.waiting(name)):
                     if not can_ask(context):
                         return await self._answer(name)
-                    value = await self._ask(context, name, waiting[0])
-                    if value is None or not isinstance(value, Mapping):
+                    form, request = _flat(waiting[0]["form"]), waiting[0]["request"]
+                    value = await asked(context, _question(waiting[0]), form, f"{name} {request}")
+                    if not isinstance(value, Mapping):
                         return value or await self._answer(name)
-                    self.steer(name, waiting[0]["request"], value)
+                    await self.steer(name, request, value)
                 elif state not in LIVE or anyio.current_time() >= until:
                     return await self._answer(name)
                 await anyio.sleep(PAUSE)
         except anyio.get_cancelled_exc_class():
-            if stops:
-                self._cut_off(name)
+            if stops and not self.leaving():
+                with suppress(UserError):  # it has just ended
+                    self.stop(name)
             raise
-
-    def _cut_off(self, name: str) -> None:
-        if self.leaving():
-            return
-        try:
-            self.stop(name)
-        except UserError as error:  # it has just ended
-            log.info("%s", error.message)
-
-    async def _ask(self, context: Context[Any, Any], name: str, waiting: Mapping[str, Any]) -> Any:
-        state = f"{name} {waiting['request']}"
-        return await asked(context, _question(waiting), _flat(waiting["form"]), state)
 
     def listed(self, most: int) -> list[RunAnswer]:
         """The runs in the folder, newest first, without their results."""
@@ -257,6 +252,8 @@ class ServedRuns:
         entry, state = self.entry(name), self.state(name)
         log, child = self.runs.logs.of(self.runs.path(name)), self.children.get(name)
         usage, text, told = log.standing.usage, "", NEXT.get(state, NEXT["running"])
+        if state in ("stopped", "failed") and not (self.runs.folder / name / CONFIG).is_file():
+            told = NEVER
         if state in ("finished", "stopped", "failed") and (self.runs.folder / name / RESULT).is_file():
             try:
                 content = exported(self.runs.folder / name, form)
@@ -289,6 +286,7 @@ NEXT = {
     "damaged": "Its files cannot be read.",
 }
 """What a client may do next, by state."""
+NEVER = "It has not begun, so that it cannot be resumed. Mend what the text names, if it does, and start it again."
 
 
 def _question(waiting: Mapping[str, Any]) -> str:
@@ -296,13 +294,8 @@ def _question(waiting: Mapping[str, Any]) -> str:
     return printable(shortened("\n\n".join(filter(None, parts)), LONGEST_QUESTION))
 
 
-def _wanted(budget: BudgetConfig | None) -> dict[str, float]:
-    return budget.model_dump(exclude_none=True) if budget else {}
-
-
 def _most(limits: BudgetConfig) -> Usage:
-    known = {name: getattr(limits, name) for name in LIMITS}
-    return NOTHING + Usage(calls=known["calls"] or 0, input_tokens=known["tokens"] or 0, cost=known["money"])
+    return Usage(calls=limits.calls or 0, input_tokens=limits.tokens or 0, cost=limits.money)
 
 
 def _flat(form: Mapping[str, Any]) -> dict[str, Any]:

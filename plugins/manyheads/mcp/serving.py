@@ -47,12 +47,12 @@ def serve_stdio(bounds: Bounds, at_once: int = 2) -> None:
 
 
 def _hung_up(file: int) -> Callable[[], bool]:
-    """Whether the other end of a pipe is closed."""
+    """Whether the other end of a pipe is closed, or of a pair of sockets at least for writing: Node's clients have these."""
     if not hasattr(select, "poll"):  # Windows
         return lambda: False
-    poll = select.poll()
-    poll.register(file, select.POLLHUP)
-    return lambda: any(happened & (select.POLLHUP | select.POLLERR) for _, happened in poll.poll(0))
+    poll, ends = select.poll(), select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+    poll.register(file, ends)
+    return lambda: any(happened & ends for _, happened in poll.poll(0))
 
 
 class Entrance:

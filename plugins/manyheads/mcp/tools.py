@@ -1,10 +1,11 @@
 """The tools of `manyheads mcp`: literature, reviews, ideas, and runs of any config. A tool's docstring is what clients read."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from pydantic import BaseModel, Field
 
@@ -163,7 +164,7 @@ class Tools:
         self, ctx: Ctx, paper: Manuscript, form: Form = "", wait: Wait = SECONDS, budget: Limits = None
     ) -> RunAnswer:
         """Review a paper or an abstract by a committee of agents; each point names its source. Spends."""
-        return await self._served.start(ctx, partial(self._review, paper, form), budget, wait)
+        return await self._served.followed(ctx, wait, self._begin_review, paper.strip(), form, budget)
 
     async def assess_novelty(
         self, ctx: Ctx, idea: Idea, wait: Wait = SECONDS, budget: Limits = None
@@ -212,18 +213,17 @@ class Tools:
     ) -> RunAnswer:  # fmt: skip
         """Run any system or config. Spends."""
         make = partial(self._bounds.config, config, inputs, settings, steer)
-        return await self._served.start(ctx, make, budget, wait)
+        return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
     async def resume(self, ctx: Ctx, run: Run, wait: Wait = SECONDS, budget: Limits = None) -> RunAnswer:
         """Resume a stopped or failed run; finished turns are not asked again. Spends."""
-        return await self._served.resume(ctx, run, budget, wait)
+        return await self._served.followed(ctx, wait, self._served.resume, run, budget)
 
     async def steer(
         self, ctx: Ctx, run: Run, request: Request, answer: Answer, wait: Wait = SECONDS
     ) -> RunAnswer:
         """Pass on a person's answer to a run that waits for it. Ask them; do not answer for them. Spends."""
-        self._served.steer(run, request, answer)
-        return await self._served.follow(ctx, run, wait)
+        return await self._served.followed(ctx, wait, self._served.steer, run, request, answer)
 
     async def read_result(self, ctx: Ctx, run: Run, form: Format = "md", wait: Wait = 0) -> RunAnswer:
         """How a run stands, and its result; with `wait`, after its end. Reads only."""
@@ -243,24 +243,34 @@ class Tools:
     async def _start(
         self, ctx: Ctx, system: str, inputs: dict[str, Any], wait: float, budget: BudgetConfig | None
     ) -> RunAnswer:
-        return await self._served.start(ctx, partial(self._bounds.config, system, inputs, {}), budget, wait)
+        make = partial(self._bounds.config, system, inputs, {})
+        return await self._served.followed(ctx, wait, self._served.start, make, budget)
 
-    def _review(self, paper: str, form: str) -> RunConfig:
-        texts = texts_of(self._file(paper.strip()))
-        if len(texts) != 1:
-            raise ConfigError(f"{paper[:200]}: has {len(texts)} texts", hint="name one of them")
-        system, own = reviewer_of(texts, form or None, self._bounds.resources)
-        settings = {f"{system.name}.{key}": value for key, value in own.items()}
-        return self._bounds.checked(review_of(self._bounds.config(system.name, {}, settings), texts[0]))
+    async def _begin_review(self, paper: str, form: str, budget: BudgetConfig | None) -> str:
+        """A text is saved, so that a resumed run reads it again; it does not stay if no run begins."""
+        with ExitStack() as unless_begun:
+            source = await asyncio.to_thread(self._source, paper, unless_begun)
+            name = await self._served.start(partial(self._review, source, form), budget)
+            unless_begun.pop_all()
+        return name
 
-    def _file(self, paper: str) -> str:
-        """A paper's address or file; a text is saved, so that a resumed run reads it again."""
+    def _source(self, paper: str, unless_begun: ExitStack) -> str:
+        """A paper's address or file; that of a text is a new one."""
         if web_address(paper):
             return paper
         if "\n" not in paper and len(paper.split()) <= MOST_WORDS:
             return str(self._bounds.path(paper))
         folder = self._served.runs.folder / UPLOADS
         make_folder(folder)
-        file = folder / f"{hashlib.sha256(paper.encode(errors='replace')).hexdigest()[:16]}.md"
+        file = folder / f"{uuid4().hex[:16]}.md"
+        unless_begun.callback(file.unlink, missing_ok=True)
         write(file, printable(paper))
         return str(file)
+
+    def _review(self, source: str, form: str) -> RunConfig:
+        texts = texts_of(source)
+        if len(texts) != 1:
+            raise ConfigError(f"{source[:200]}: has {len(texts)} texts", hint="name one of them")
+        system, own = reviewer_of(texts, form or None, self._bounds.resources)
+        settings = {f"{system.name}.{key}": value for key, value in own.items()}
+        return self._bounds.checked(review_of(self._bounds.config(system.name, {}, settings), texts[0]))

@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from manyheads.base.errors import ExitCode, scrubbed
+from manyheads.base.errors import ConfigError, ExitCode, scrubbed
 from manyheads.base.files import make_folder
 from manyheads.base.text import printable
 from manyheads.web.live import Place
@@ -38,6 +38,10 @@ NEWS = (b'{"kind": "control"', b'{"kind": "refused"', b'{"kind": "error"')
 WAITING = b'"kind": "waiting"'
 MOST = 500
 """Maximum number of ended runs that are remembered."""
+LONGEST = 50_000
+"""Bytes of a command to a lasting run: a pipe takes them at once."""
+UNATTENDED = 24 * 60
+"""Minutes for which a lasting run waits for a person: its server may be gone, and nobody come back."""
 POLL = 0.1
 """Seconds between two looks at a lasting run."""
 
@@ -87,11 +91,17 @@ class Child:
 
 
 def send(pipe: Path, command: Mapping[str, Any]) -> bool:
-    """Send a command to a lasting run, whichever server has started it; False if it has ended."""
+    """Send a command to a lasting run, whichever server has started it; False if it has ended.
+
+    Raises:
+        ConfigError: it is too long.
+    """
+    if len(line := _line(command)) > LONGEST:
+        raise ConfigError(f"the answer has more than {LONGEST:,} bytes", hint="shorten it")
     if (file := _write_end(pipe)) is None:
         return False
     try:
-        return os.write(file, line := _line(command)) == len(line)
+        return os.write(file, line) == len(line)
     except (BlockingIOError, BrokenPipeError):
         return False
     finally:
@@ -119,7 +129,7 @@ def _write_end(pipe: Path) -> int | None:
 
 
 def _line(command: Mapping[str, Any]) -> bytes:
-    return json.dumps(command).encode() + b"\n"
+    return json.dumps(command, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
 
 
 class Children:
@@ -195,10 +205,19 @@ class Children:
         code: int | None = None
         # with -P, no file of the working folder is imported
         command = (sys.executable, "-P", "-m", "manyheads", *child.command, "--control")
+        command += ("--answer-within", str(UNATTENDED)) if self.lasting else ()
         try:
             code = await (self._lasting if self.lasting else self._piped)(child, command, last)
         except OSError as error:
             child.error = f"the run could not be started: {error.strerror}"
+        except (
+            asyncio.CancelledError
+        ):  # the end of the server: a lasting run goes on, and what is queued never begins
+            code = ExitCode.STOPPED
+            for each in self.all():
+                if each.state == "queued":
+                    self.control(each, "stop")
+            raise
         finally:
             child.state = "ended"
             if code not in (ExitCode.FINE, ExitCode.STOPPED) and not child.error:
@@ -254,12 +273,10 @@ class Children:
                     pass
 
     async def close(self) -> None:
-        """Stop all runs but the lasting ones that have begun."""
+        """Stop all runs."""
         for child in self._children.values():
             if child.state == "queued":
                 self.control(child, "stop")
-            elif self.lasting:
-                continue
             elif child.send({"do": "stop"}) and child.process and child.process.stdin:
                 child.process.stdin.close()
         if self._tasks:

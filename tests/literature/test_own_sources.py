@@ -95,7 +95,7 @@ def test_a_service_is_made_as_ours_with_its_endpoint_and_patience(monkeypatch: p
 
 
 def test_a_name_that_nobody_brings_is_refused_in_the_config() -> None:
-    with pytest.raises(ValidationError, match=r"'shelve'.*manyheads\.sources.*pubmed, shelf"):
+    with pytest.raises(ValidationError, match=r"'shelve'.*manyheads\.sources.*pubmed, .*shelf"):
         LiteratureConfig(cascade=("shelve",))
 
 

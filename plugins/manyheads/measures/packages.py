@@ -32,7 +32,7 @@ def measure_named(name: str) -> Measure:
             value: object = found(text)
         except Exception as error:  # other packages may raise anything
             told = f"{text.source}: the measure {name!r} failed: {type(error).__name__}: {error}"
-            package = entry_points.package_of(entry_points.brought(GROUP)[name])
+            package = entry_points.package_of(entry_points.point(GROUP, name, "measure"))
             raise MeasureError(told, hint=f"it is of the package {package}") from error
         if value is None or isinstance(value, bool):
             return value

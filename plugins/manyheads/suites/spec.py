@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from manyheads.arena.blinding import ArenaConfig
-from manyheads.base.entry_points import brought
+from manyheads.base.entry_points import points
 from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
@@ -71,7 +71,7 @@ class MeasurePath:
         bound = None if below is None else float(below)
         if path in NOVELTY:
             return cls(name, "novelty", (path,), bound)
-        if path in brought(MEASURES):
+        if path in points(MEASURES):
             measure_named(path)
             return cls(name, TEXT, (path,), bound)
         if first == REPLIES and rest:

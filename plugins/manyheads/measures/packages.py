@@ -10,15 +10,15 @@ from manyheads.core.texts import Subject
 
 GROUP = "manyheads.measures"
 """The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
-OURS = frozenset(("hd", "cd", "ci", "on", "rnd"))
-"""The names of ours."""
+MEASURES = ("hd", "cd", "ci", "on", "rnd")
+"""Ours, in the order of tables."""
 Measure: TypeAlias = Callable[[Subject], float | bool | None]
 """A text's value; None if it has none. The `source` of a run's text is its folder."""
 
 
 def measure_named(name: str) -> Measure:
     """A measure of another package; raises `ConfigError` if there is none of this name, it is no function, or we have one."""
-    if name in OURS:
+    if name in MEASURES:
         raise ConfigError(
             f"{name}: a measure of manyheads has this name",
             hint="rename the entry point of the package's measure",

@@ -208,23 +208,18 @@ def _suites(resources: "Resources") -> Iterator[tuple[str, str]]:
 
 
 def _corpora(resources: object) -> Iterator[tuple[str, str]]:
-    from manyheads.base.resources import data_file
-    from manyheads.config import CORPORA
-    from manyheads.corpus.meta import META, read_meta
+    from manyheads.corpus.meta import all_corpora
 
-    for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
-        with file.open(encoding="utf-8") as lines:
-            yield file.stem, f"{sum(1 for _ in lines)} invented papers, shipped with manyheads"
-    for folder in sorted(CORPORA.iterdir()) if CORPORA.is_dir() else ():
-        if (folder / META).is_file():
-            try:
-                meta = read_meta(folder)
-            except CorpusError as error:
-                yield str(folder), error.message
-            else:
-                counts = meta.counts
+    for name, found in all_corpora():
+        match found:
+            case int():
+                yield name, f"{found} invented papers, shipped with manyheads"
+            case CorpusError():
+                yield name, found.message
+            case _:
+                counts = found.counts
                 papers = f"{counts.past + counts.contemporary:,} papers, {counts.scientists:,} scientists"
-                yield str(folder), f"{papers}; {meta.embedding.name}"
+                yield name, f"{papers}; {found.embedding.name}"
 
 
 def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError, CorpusError, NotAllowedError
+from manyheads.base.errors import ConfigError, NotAllowedError
 from manyheads.base.files import make_folder, writable
 from manyheads.cli.options import Options, Paths
 from manyheads.cli.package import write_package
@@ -210,16 +210,7 @@ def _suites(resources: "Resources") -> Iterator[tuple[str, str]]:
 def _corpora(resources: object) -> Iterator[tuple[str, str]]:
     from manyheads.corpus.meta import all_corpora
 
-    for name, found in all_corpora():
-        match found:
-            case int():
-                yield name, f"{found} invented papers, shipped with manyheads"
-            case CorpusError():
-                yield name, found.message
-            case _:
-                counts = found.counts
-                papers = f"{counts.past + counts.contemporary:,} papers, {counts.scientists:,} scientists"
-                yield name, f"{papers}; {found.embedding.name}"
+    return ((name, about) for name, about, _ in all_corpora())
 
 
 def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:

@@ -248,17 +248,24 @@ def read_meta(folder: Path) -> Meta:
         raise damaged(folder / META, describe(wrong)) from wrong
 
 
-def all_corpora() -> Iterator[tuple[str, int | Meta | CorpusError]]:
-    """The corpora that a config can name: the shipped, with how many papers they have, then the folders of built ones, with
-    their description or why it cannot be read."""
+def all_corpora() -> Iterator[tuple[str, str, Counts | None]]:
+    """The corpora that a config can name, with words about each: those that ship, then the folders of built ones with their
+    counts, or with why they cannot be read."""
     for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
         with file.open(encoding="utf-8") as lines:
-            yield file.stem, sum(1 for _ in lines)
-    for file in sorted(CORPORA.glob(f"*/{META}")):
+            yield file.stem, f"{sum(1 for _ in lines)} invented papers, shipped with manyheads", None
+    for folder in (file.parent for file in sorted(CORPORA.glob(f"*/{META}"))):
         try:
-            yield str(file.parent), read_meta(file.parent)
+            meta = read_meta(folder)
         except CorpusError as error:
-            yield str(file.parent), error
+            yield str(folder), error.message, None
+        else:
+            papers, authors = meta.counts.past + meta.counts.contemporary, meta.counts.scientists
+            yield (
+                str(folder),
+                f"{papers:,} papers, {authors:,} scientists; {meta.embedding.name}",
+                meta.counts,
+            )
 
 
 def read_json(folder: Path, name: str) -> Any:

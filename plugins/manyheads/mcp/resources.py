@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ConfigError, CorpusError
+from manyheads.base.errors import ConfigError
 from manyheads.base.files import read_text
 from manyheads.base.folders import REPORT
 from manyheads.base.resources import Resources
-from manyheads.corpus.meta import Meta, all_corpora
+from manyheads.corpus.meta import all_corpora
 from manyheads.mcp.runs import ServedRuns
 from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument, ResourceError, prompt_error, told_as
 from manyheads.systems.exports import exported
@@ -31,7 +31,12 @@ def add_resources(server: MCPServer[Any], served: ServedRuns) -> None:
     @server.resource("manyheads://corpora", mime_type="application/json")
     def corpora() -> str:
         """The corpora that a config can name."""
-        return _json([{"corpus": name, **_corpus(found)} for name, found in all_corpora()])
+        return _json(
+            [
+                {"corpus": name, "about": about} | ({"counts": counts.model_dump()} if counts else {})
+                for name, about, counts in all_corpora()
+            ]
+        )
 
     @server.resource("manyheads://runs/{run}/result", mime_type="application/json")
     def result(run: str) -> str:
@@ -57,16 +62,6 @@ def add_resources(server: MCPServer[Any], served: ServedRuns) -> None:
 
 def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2)
-
-
-def _corpus(found: int | Meta | CorpusError) -> dict[str, object]:
-    match found:
-        case int():
-            return {"about": f"{found} invented papers, shipped"}
-        case CorpusError():
-            return {"about": found.message}
-        case _:
-            return {"counts": found.counts.model_dump()}
 
 
 def add_prompts(server: MCPServer[Any], resources: Resources) -> None:

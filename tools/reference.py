@@ -297,7 +297,8 @@ def _dataclass_fields(kind: type) -> str:
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 below = after.value if isinstance(after, ast.Expr) else None
                 told = inspect.cleandoc(str(below.value)) if isinstance(below, ast.Constant) else ""
-                default = f"`{ast.unparse(node.value)}`" if node.value else "required"
+                default = ast.unparse(node.value) if node.value else "field()"
+                default = "required" if default == "field()" else f"`{default}`"
                 fields[node.target.id] = f"`{ast.unparse(node.annotation)}`", default, told
     shown = [(f"`{name}`", *rest) for name, rest in fields.items() if not name.startswith("_")]
     return _table(("field", "type", "default", "meaning"), shown)

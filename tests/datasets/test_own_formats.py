@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.base.errors import CorpusError
+from manyheads.base.errors import ConfigError, CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import formats
+from manyheads.datasets.formats import GROUP, formats
 from manyheads.datasets.opening import detect
 from support.datasets import read_papers
+from support.entry_points import brought
 
 PAGES = """
 about: pages of works
@@ -65,17 +66,46 @@ def test_pages_of_records_in_the_folder_of_a_user(
     assert (found.keys, found.affiliations, found.keywords) == (("A1",), ("Basin",), ("touch", "slip"))
 
 
+def package(folder: Path, name: str, *known: str) -> Path:
+    """An installed package with formats; its folder of them."""
+    home = folder / f"{name}_formats"
+    home.mkdir(parents=True)
+    for each in known:
+        (home / f"{each}.yaml").write_text(DBLP)
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[manyheads.formats]\nmine = {home.name}\n")
+    return home
+
+
 def test_xml_of_a_package_with_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_formats").mkdir()
-    (tmp_path / "my_formats/dblp.yaml").write_text(DBLP)
-    (tmp_path / "my_formats/csv.yaml").write_text(DBLP)  # what ships goes first
-    (tmp_path / "my-1.0.dist-info").mkdir()
-    (tmp_path / "my-1.0.dist-info/METADATA").write_text("Name: my\nVersion: 1.0\n")
-    (tmp_path / "my-1.0.dist-info/entry_points.txt").write_text("[manyheads.formats]\nmy = my_formats\n")
+    package(tmp_path, "my", "theses", "csv")  # of formats of one name, what ships goes first
     monkeypatch.syspath_prepend(tmp_path)
     assert formats()["csv"].kind == "CSV or TSV"
-    [found], _ = read(tmp_path / "dblp.xml", XML, "dblp")
+    [found], _ = read(tmp_path / "dblp.xml", XML, "theses")
     assert (found.id, found.title, found.byline, found.year) == ("a/1", "On slip", ("Li Wei",), 2018)
+
+
+def test_two_formats_of_a_name_are_refused_when_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = [package(tmp_path / name, name, "theses", name) for name in ("one", "two")]
+    for home in homes:
+        monkeypatch.syspath_prepend(home.parent)
+    assert read(tmp_path / "dblp.xml", XML, "two")[0] == read(tmp_path / "dblp.xml", XML, "one")[0]
+    with pytest.raises(CorpusError, match="'theses': two packages") as told:
+        read(tmp_path / "dblp.xml", XML, "theses")
+    assert all(str(home / "theses.yaml") in str(told.value) for home in homes)
+
+
+@pytest.mark.parametrize(
+    ("home", "words"), [("nowhere", "not installed"), ("nowhere.formats", "No module named 'nowhere'")]
+)
+def test_a_package_of_formats_that_is_gone_is_one_clear_error(home: str, words: str) -> None:
+    with brought(GROUP, {"mine": home}), pytest.raises(ConfigError, match=words) as told:
+        formats()
+    assert all(word in str(told.value) for word in (home, "'mine'", "pip uninstall"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import warnings
-from importlib.metadata import EntryPoint
 from io import BytesIO
 from typing import Any
 
@@ -19,6 +18,7 @@ from manyheads.config.environment import BUILT_IN, GROUP, hosts
 from manyheads.core import Image, Message, Speaker, recall_nothing
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
+from support.entry_points import brought
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting
@@ -209,21 +209,19 @@ def test_the_only_framework_that_is_installed_is_the_default(
     assert RunConfig().host == load(["virsci"]).host == name
 
 
-def test_a_host_of_another_package_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_of_another_package_is_registered() -> None:
     """By an entry point; configs take its name, and runs its factory."""
-    brought = EntryPoint("theirs", "support.theirs", GROUP)
-
-    def installed(*, group: str) -> list[EntryPoint]:
-        return [brought]
-
-    monkeypatch.setattr("manyheads.config.environment.entry_points", installed)
-    hosts.cache_clear()
-    try:
+    with brought(GROUP, {"theirs": "support.theirs"}):
         config = load(["virsci"], ["host=theirs"])
         made = host_factory(config.host)(config.models, recall_nothing, 3)
-        assert type(made).__name__ == "FilledHost"
-    finally:
-        hosts.cache_clear()
+    assert type(made).__name__ == "FilledHost"
+
+
+def test_two_hosts_of_a_name_are_refused_when_named() -> None:
+    with brought(GROUP, {"theirs": "support.theirs"}, "theirs"):
+        assert load(["virsci"], ["host=autogen"]).host == "autogen"
+        with pytest.raises(ConfigError, match="both have a host 'theirs'"):
+            load(["virsci"], ["host=theirs"])
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("autogenn", "autogen"), ("agent-scope", "agentscope")])

@@ -39,6 +39,21 @@ class Odd(Shelf):
         return [{"title": "Owls"}]  # pyright: ignore[reportReturnType]
 
 
+class Placed(Shelf):
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+
+class Numbered(HttpService):
+    def __init__(self, number: int) -> None:
+        raise NotImplementedError
+
+
+class Locked(Shelf):
+    def __init__(self) -> None:
+        raise ConfigError("the shelf is locked", hint="find its key")
+
+
 NO_CLASS = Shelf()
 
 
@@ -51,6 +66,9 @@ def entries() -> Iterator[None]:
         "dicts": "Odd",
         "odd": "NO_CLASS",
         "gone": "GONE",
+        "placed": "Placed",
+        "numbered": "Numbered",
+        "locked": "Locked",
         "local": "NO_CLASS",
     }
     with brought(SOURCES, {name: f"{__name__}:{home}" for name, home in names.items()}):
@@ -95,14 +113,30 @@ def test_a_service_is_made_as_ours_with_its_endpoint_and_patience(monkeypatch: p
 
 
 def test_a_name_that_nobody_brings_is_refused_in_the_config() -> None:
-    with pytest.raises(ValidationError, match=r"'shelve'.*manyheads\.sources.*pubmed, shelf"):
+    with pytest.raises(ValidationError, match=r"'shelve'.*manyheads\.sources.*pubmed, .*shelf"):
         LiteratureConfig(cascade=("shelve",))
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("odd", "NO_CLASS is not a class"), ("gone", "cannot be imported")]
+    ("name", "words"),
+    [
+        ("odd", "NO_CLASS is not a class"),
+        ("gone", "cannot be imported"),
+        ("placed", "Placed is not .*'folder'"),
+        ("numbered", "Numbered is not .*'name'"),
+    ],
 )
 def test_what_is_no_source_is_one_clear_error(name: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         connect(name, LiteratureConfig(cascade=(name,)))
     assert "pip uninstall" in (caught.value.hint or "")
+
+
+def test_a_source_that_says_itself_what_it_needs_is_heard() -> None:
+    with pytest.raises(ConfigError, match="the shelf is locked") as caught:
+        connect("locked", LiteratureConfig(cascade=("locked",)))
+    assert caught.value.hint == "find its key"
+
+
+def test_a_source_made_by_hand_says_what_it_lacks() -> None:
+    assert Shelf().lacks("references") == "Shelf does not support references"

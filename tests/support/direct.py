@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from manyheads.base.errors import UserError
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.environment import HostEntry, hosts
+from manyheads.config.environment import BUILT_IN, HostEntry
 from manyheads.core import Image, Message, Raw, Recall, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, with_passage
 from manyheads.hosts.clients import ClientHost, Ledger, ServedModel, run_tool, tool_call
@@ -41,9 +41,9 @@ EVERY: list[Any] = [NAME, *(pytest.param(host, marks=pytest.mark.slow) for host 
 
 @contextmanager
 def known() -> Generator[None]:
-    """While this lasts, configs may name the host as they name one of another package."""
+    """While this lasts, configs may name the host as they name one of manyheads."""
     entry = HostEntry(NAME, __name__, "support", "manyheads")
-    with patch.dict(cast(dict[str, HostEntry], hosts()), {NAME: entry}):
+    with patch.dict(BUILT_IN, {NAME: entry}):
         yield
 
 

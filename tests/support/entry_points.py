@@ -12,18 +12,21 @@ from manyheads.base import entry_points
 @contextmanager
 def brought(group: str, homes: Mapping[str, str], *twice: str) -> Generator[None]:
     """Entry points of a group: where each is, by name, as `package.module:NAME`; the names in `twice` have a second one."""
-    points, caches = (
-        [EntryPoint(name, homes[name], group) for name in (*homes, *twice)],
-        (entry_points.brought, entry_points.load),
-    )
+    first = (EntryPoint(name, home, group) for name, home in homes.items())
+    with installed(group, *first, *(EntryPoint(name, f"another.package:{name}", group) for name in twice)):
+        yield
 
-    def installed(*, group: str) -> list[EntryPoint]:
-        return [point for point in points if point.group == group]
+
+@contextmanager
+def installed(group: str, *points: EntryPoint) -> Generator[None]:
+    """Entry points of a group, with the packages that bring them; those of other groups stay."""
+    others = entry_points.entry_points
+
+    def found(*, group: str, of: str = group) -> list[EntryPoint]:
+        return [*points] if group == of else [*others(group=group)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry_points, "entry_points", installed)
-        for each in caches:
-            each.cache_clear()
+        patch.setattr(entry_points, "entry_points", found)
+        entry_points._points.cache_clear()  # pyright: ignore[reportPrivateUsage]
         yield
-    for each in caches:
-        each.cache_clear()
+    entry_points._points.cache_clear()  # pyright: ignore[reportPrivateUsage]

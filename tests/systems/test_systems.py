@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from manyheads.systems import BUILT_IN, system_of, systems
 from manyheads.systems.loading import load, validate
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import Needs, System
+from support.entry_points import installed
 
 NAME = "|".join(name.replace("-", "[-_]") for name in systems().own if name not in ("single", "discussion"))
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
@@ -160,41 +162,39 @@ def test_former_names_are_read() -> None:
     assert (ranked.inputs.target, ranked.settings.improved.indicator) == ("A b.", "beauty")
 
 
-@pytest.fixture
-def brought(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
-    """The entry points of systems that are installed; a test changes them before it asks for systems."""
-    entries = [*entry_points(group=registry.GROUP)]
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)  # pyright: ignore[reportUnknownLambdaType]
-    systems.cache_clear()
-    yield entries
+@contextmanager
+def brought(*entries: EntryPoint) -> Generator[None]:
+    """A new registry of these entry points of systems."""
+    with installed(registry.GROUP, *entries):
+        systems.cache_clear()
+        yield
     systems.cache_clear()
 
 
-def test_a_system_of_another_package(brought: list[EntryPoint], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_system_of_another_package(caplog: pytest.LogCaptureFixture) -> None:
     strangers = {"gone": "no.such:THING", "wrong": "manyheads.systems.virsci.system:VIRSCI", "virsci": "one:THING",
                  "idea-novelty": "one:THING"}  # fmt: skip
-    brought[:0] = [EntryPoint(name, value, registry.GROUP) for name, value in strangers.items()]
-    brought += [EntryPoint("twin", f"{each}:THING", registry.GROUP) for each in ("one", "two")]
-    assert [*systems()] == [*systems().own], "what cannot be used is left out"
-    assert system_of("virsci") is VIRSCI
-    assert system_of("idea-novelty").judge
-    for name in ("gone", "wrong", "twin"):
-        with pytest.raises(ConfigError, match=rf"{name}'"):
-            system_of(name)
+    twins = {"twin": "one:THING"}, {"twin": "two:THING"}
+    others = [EntryPoint(*each, registry.GROUP) for some in (strangers, *twins) for each in some.items()]
+    with brought(*others, *entry_points(group=registry.GROUP)):
+        assert [*systems()] == [*systems().own], "what cannot be used is left out"
+        assert system_of("virsci") is VIRSCI
+        assert system_of("idea-novelty").judge
+        for name in ("gone", "wrong", "twin"):
+            with pytest.raises(ConfigError, match=rf"{name}'"):
+                system_of(name)
+        assert systems().get("nobody") is None
     assert all(f"{name!r}" in caplog.text for name in strangers)
     assert caplog.text.count("a name of manyheads itself") == 2
 
 
-def test_the_judges_of_this_wheel_come_by_its_entry_points(
-    brought: list[EntryPoint], caplog: pytest.LogCaptureFixture
-) -> None:
-    judges = {entry.name for entry in brought if entry.value.startswith("manyheads.judges.")}
+def test_the_judges_of_this_wheel_come_by_its_entry_points(caplog: pytest.LogCaptureFixture) -> None:
+    judges = [entry for entry in entry_points(group=registry.GROUP) if "manyheads.judges." in entry.value]
     assert len(judges) == 5
-    assert systems().own == (*BUILT_IN, *sorted(judges))
-    assert not caplog.text
-    brought.clear()
-    systems.cache_clear()
-    with pytest.raises(ConfigError, match="idea-novelty"):
+    with brought(*judges):
+        assert systems().own == (*BUILT_IN, *sorted(judge.name for judge in judges))
+        assert not caplog.text
+    with brought(), pytest.raises(ConfigError, match="idea-novelty"):
         system_of("idea-novelty")
     assert "install" in caplog.text, "the installed package is older than its code"
 

@@ -1,17 +1,31 @@
-"""What other packages bring: the entry points of a group, by name."""
+"""What other packages bring: the entry points of a group, by name. None is imported before it is asked for."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, did_you_mean
+
+OURS = "manyheads"
+"""The package whose entry points go before those of others."""
+
+
+def points(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The entry points of a group by name, sorted; several packages may have one of a name."""
+    return _points(group, tuple(sys.path))
 
 
 @cache
-def brought(group: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a group by name; nothing is imported."""
-    return {entry.name: entry for entry in entry_points(group=group)}
+def _points(group: str, path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Looked for once a search path: it takes longer than reading a small file."""
+    name = attrgetter("name")
+    return {each: tuple(some) for each, some in groupby(sorted(entry_points(group=group), key=name), name)}
 
 
 def package_of(entry: EntryPoint) -> str:
@@ -19,42 +33,77 @@ def package_of(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else entry.module
 
 
-@cache
-def load(group: str, name: str, what: str) -> Any:
-    """What an entry point of a group names.
+def point(group: str, name: str, what: str, ours: Iterable[str] = ()) -> EntryPoint:
+    """The entry point of a name.
 
     Args:
         what: what it should be, in words, such as `measure`.
+        ours: other names that may be given, for the error.
 
     Raises:
-        ConfigError: no installed package has one of this name, or two have, or it cannot be imported.
+        ConfigError: no installed package has one of this name, or two have different ones.
     """
-    several = [package_of(entry) for entry in entry_points(group=group) if entry.name == name]
-    if len(several) > 1:
+    several = points(group).get(name, ())
+    several = [each for each in several if package_of(each) == OURS] or several
+    if not several:
+        names = (*ours, *points(group))
         raise ConfigError(
-            f"{several[0]} and {several[1]} both have a {what} {name!r}",
-            hint=f"remove one of them: pip uninstall {several[0]}",
+            f"there is no {what} {name!r}, not in an installed package either (entry points {group})",
+            tried=f"{what}s: {', '.join(names) or 'none'}",
+            hint=did_you_mean(name, names, f"pip install the package with {name!r}"),
         )
-    if not (entry := brought(group).get(name)):
+    one, *others = {each.value: each for each in several}.values()
+    if others:
         raise ConfigError(
-            f"there is no {what} {name!r} in an installed package (entry points {group})",
-            tried=f"{what}s: {', '.join(brought(group)) or 'none'}",
-            hint=f"pip install the package with {name!r}",
+            f"{package_of(one)} and {package_of(others[0])} both have a {what} {name!r}",
+            hint=f"remove one of them: pip uninstall {package_of(one)}",
         )
+    return one
+
+
+def load(group: str, name: str, what: str, ours: Iterable[str] = ()) -> Any:
+    """What the entry point of a name names; see `point`. Raises `ConfigError` also if it cannot be imported."""
+    entry = point(group, name, what, ours)
     try:
         return entry.load()
-    except Exception as error:  # other packages may raise anything on import
+    except ConfigError as error:
         raise ConfigError(
-            f"{package_of(entry)}: its {what} {name!r} cannot be imported: {type(error).__name__}: {error}",
-            tried=f"{group}: {name} = {entry.value}",
-            hint=f"fix or remove it: pip uninstall {package_of(entry)}",
+            f"{package_of(entry)}: {error.message}", tried=error.tried, hint=error.hint
         ) from error
+    except Exception as error:  # other packages may raise anything on import
+        failed = f"its {what} {name!r} cannot be imported: {type(error).__name__}: {error}"
+        raise _unusable(entry, failed) from error
 
 
 def misfit(group: str, name: str, what: str) -> ConfigError:
     """The error for an entry point that names something else than `what` is: such as `a function of a text`."""
-    entry = brought(group)[name]
+    entry = point(group, name, what)
+    return _unusable(entry, f"{entry.value} is not {what}")
+
+
+def folders(group: str) -> tuple[Path, ...]:
+    """The folders of the packages that a group names, which are not imported; those around them are.
+
+    Raises:
+        ConfigError: one is not installed, or a package around it cannot be imported.
+    """
+    places = list[str]()
+    for entry in chain(*points(group).values()):
+        named = f"its entry point {entry.name!r} names {entry.module}, which"
+        try:
+            spec = find_spec(entry.module)
+        except Exception as error:  # the package around it may raise anything
+            raise _unusable(entry, f"{named} cannot be imported: {type(error).__name__}: {error}") from error
+        if spec is None:
+            raise _unusable(entry, f"{named} is not installed")
+        places += spec.submodule_search_locations or ()
+    return tuple(map(Path, dict.fromkeys(places)))
+
+
+def _unusable(entry: EntryPoint, why: str) -> ConfigError:
+    package = package_of(entry)
     return ConfigError(
-        f"{package_of(entry)}: {name} = {entry.value} is not {what}",
-        hint=f"fix or remove it: pip uninstall {package_of(entry)}",
+        f"{package}: {why}",
+        tried=f"{entry.group}: {entry.name} = {entry.value}",
+        hint=f"fix or remove it: pip uninstall {package}",
     )

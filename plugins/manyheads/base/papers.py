@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from manyheads.base.entry_points import brought
+from manyheads.base.entry_points import points
 from manyheads.base.errors import CorpusError
 
 SourceName: TypeAlias = str
@@ -21,7 +21,7 @@ SOURCES = "manyheads.sources"
 
 def source_names() -> tuple[SourceName, ...]:
     """All sources, those of other packages last."""
-    return tuple(dict.fromkeys((*OWN_SOURCES, *brought(SOURCES))))
+    return tuple(dict.fromkeys((*OWN_SOURCES, *points(SOURCES))))
 
 
 def _count(value: object) -> int | None:

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, cast
@@ -20,6 +18,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from manyheads.base.entry_points import folders, point, points
 from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.text import shortened
@@ -160,35 +159,15 @@ def data_file(name: str) -> Path:
     return shipped() / name
 
 
-@cache
 def packs() -> Mapping[str, str]:
     """The packages that bring files or reply types, from their entry points; raises `ConfigError` for duplicate names."""
-    found: dict[str, str] = {}
-    for point in entry_points(group=PACKS):
-        if found.setdefault(point.name, point.module) != point.module:
-            raise ConfigError(
-                f"two packs are named {point.name!r}: {found[point.name]} and {point.module}",
-                hint="uninstall one of the packages that bring them",
-            )
-    return found
+    return {name: point(PACKS, name, "pack").module for name in points(PACKS)}
 
 
 @cache
 def pack_folders() -> tuple[Path, ...]:
     """The folders of packs, without importing their code; raises `ConfigError` for a package that is not installed."""
-    folders: list[str] = []
-    for name, package in packs().items():
-        try:
-            spec = find_spec(package)
-        except ModuleNotFoundError:
-            spec = None
-        if spec is None:
-            raise ConfigError(
-                f"pack {name!r}: its entry point names {package}, which is not installed",
-                hint="reinstall or uninstall the package that brings it",
-            )
-        folders += spec.submodule_search_locations or ()
-    return tuple(map(Path, folders))
+    return folders(PACKS) if packs() else ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import typer
 
-from manyheads.base.entry_points import brought
+from manyheads.base.entry_points import points
 from manyheads.base.errors import UserError
 
 Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
@@ -52,7 +52,7 @@ formats = _completes(lambda ctx: [*_shipped(ctx, "configs", "formats/"), "auto"]
 forms = _completes(lambda ctx: [*_shipped(ctx, "prompts", "review_leader/forms/"), "conference", "rating"])
 limits = one_of("calls=", "tokens=", "money=", "minutes=")
 roles = _completes(lambda ctx: _shipped(ctx, "roles"))
-measures = _completes(lambda ctx: brought("manyheads.measures"))
+measures = _completes(lambda ctx: points("manyheads.measures"))
 runs = _completes(lambda ctx: _holding("*/config.yaml", "runs/*/config.yaml"))
 
 
@@ -62,7 +62,7 @@ def configs(ctx: Any) -> Iterable[str]:
     own = (path.name for path in Path().glob("*.y*ml"))
     return (
         *(name for name in _shipped(ctx, "configs") if "/" not in name),
-        *brought("manyheads.systems"),
+        *points("manyheads.systems"),
         *own,
     )
 

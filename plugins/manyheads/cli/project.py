@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError, CorpusError, NotAllowedError
+from manyheads.base.errors import ConfigError, NotAllowedError
 from manyheads.base.files import make_folder, writable
 from manyheads.cli.options import Options, Paths
 from manyheads.cli.package import write_package
@@ -226,23 +226,9 @@ def _suites(resources: "Resources") -> Iterator[tuple[str, str]]:
 
 
 def _corpora(resources: object) -> Iterator[tuple[str, str]]:
-    from manyheads.base.resources import data_file
-    from manyheads.config import CORPORA
-    from manyheads.corpus.meta import META, read_meta
+    from manyheads.corpus.meta import all_corpora
 
-    for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
-        with file.open(encoding="utf-8") as lines:
-            yield file.stem, f"{sum(1 for _ in lines)} invented papers, shipped with manyheads"
-    for folder in sorted(CORPORA.iterdir()) if CORPORA.is_dir() else ():
-        if (folder / META).is_file():
-            try:
-                meta = read_meta(folder)
-            except CorpusError as error:
-                yield str(folder), error.message
-            else:
-                counts = meta.counts
-                papers = f"{counts.past + counts.contemporary:,} papers, {counts.scientists:,} scientists"
-                yield str(folder), f"{papers}; {meta.embedding.name}"
+    return ((name, about) for name, about, _ in all_corpora())
 
 
 def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:

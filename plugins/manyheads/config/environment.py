@@ -11,13 +11,13 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import cast
 from urllib.parse import quote, urlsplit
 
+from manyheads.base.entry_points import package_of, point, points
 from manyheads.base.errors import CacheError, ConfigError, NotAllowedError, did_you_mean, install_command
 from manyheads.base.files import cache_folder, read_text
 from manyheads.config.keys import value_of
@@ -257,23 +257,23 @@ BUILT_IN = {
 
 
 def _brought(entry: EntryPoint) -> HostEntry:
-    package = entry.dist.name if entry.dist else entry.value
-    return HostEntry(entry.name, entry.module, entry.module.partition(".")[0], package)
+    return HostEntry(entry.name, entry.module, entry.module.partition(".")[0], package_of(entry))
 
 
-@cache
 def hosts() -> Mapping[str, HostEntry]:
     """Every host by name: those of manyheads, installed or not, then those of other packages."""
-    brought = (_brought(entry) for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name))
-    return {**BUILT_IN, **{host.name: host for host in brought if host.name not in BUILT_IN}}
+    brought = {name: _brought(entries[0]) for name, entries in points(GROUP).items() if name not in BUILT_IN}
+    return {**BUILT_IN, **brought}
 
 
 def host_entry(name: str) -> HostEntry:
     """A host by name, or `ConfigError`; `agent-framework` is taken for `agent_framework`."""
     spelling = name.replace("-", "_")
     for each in (name, spelling):
-        if entry := BUILT_IN.get(each) or hosts().get(each):
-            return entry
+        if each in BUILT_IN:
+            return BUILT_IN[each]
+        if each in points(GROUP):
+            return _brought(point(GROUP, each, "host"))
     described = (f"{host.name}{' (not installed)' * (not host.installed)}" for host in hosts().values())
     raise ConfigError(
         f"unknown host {name!r}",

@@ -1,13 +1,15 @@
 """The files of a built corpus, and its description, `meta.json`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from manyheads.base.errors import CorpusError, describe
+from manyheads.base.resources import data_file
+from manyheads.config import CORPORA
 
 # Options of an ecosystem: years, filters and presets for the paper's two datasets.
 
@@ -244,6 +246,26 @@ def read_meta(folder: Path) -> Meta:
         return Meta.model_validate(read_json(folder, META))
     except ValidationError as wrong:
         raise damaged(folder / META, describe(wrong)) from wrong
+
+
+def all_corpora() -> Iterator[tuple[str, str, Counts | None]]:
+    """The corpora that a config can name, with words about each: those that ship, then the folders of built ones with their
+    counts, or with why they cannot be read."""
+    for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
+        with file.open(encoding="utf-8") as lines:
+            yield file.stem, f"{sum(1 for _ in lines)} invented papers, shipped with manyheads", None
+    for folder in (file.parent for file in sorted(CORPORA.glob(f"*/{META}"))):
+        try:
+            meta = read_meta(folder)
+        except CorpusError as error:
+            yield str(folder), error.message, None
+        else:
+            papers, authors = meta.counts.past + meta.counts.contemporary, meta.counts.scientists
+            yield (
+                str(folder),
+                f"{papers:,} papers, {authors:,} scientists; {meta.embedding.name}",
+                meta.counts,
+            )
 
 
 def read_json(folder: Path, name: str) -> Any:

@@ -5,11 +5,8 @@ element of a list, any other key is looked up in each object of a list.
 """
 
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from itertools import chain, repeat
 from operator import methodcaller
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import Field, ValidationError
 
+from manyheads.base.entry_points import folders
 from manyheads.base.errors import CorpusError, describe, did_you_mean
 from manyheads.base.papers import fold
 from manyheads.base.resources import Resources
@@ -471,23 +469,21 @@ class Dataset(Reader):
 
 def formats() -> Mapping[str, Format]:
     """The formats by name: those of installed packages, those that ship, and those of the user's folders."""
-    files = {
-        file.stem: file for folder in _brought(tuple(sys.path)) for file in sorted(folder.glob("*.yaml"))
-    }
-    files |= {path.stem: path for path in Resources.of().names("configs", ".yaml", FOLDER).values()}
-    return _formats(tuple(sorted(files.items())))
+    return _formats(_files())
+
+
+def _files() -> tuple[tuple[str, tuple[Path, ...]], ...]:
+    """The file of each format; all of a name, where several packages bring it."""
+    files = dict[str, tuple[Path, ...]]()
+    for path in chain(*(sorted(folder.glob("*.yaml")) for folder in folders(GROUP))):
+        files[path.stem] = (*files.get(path.stem, ()), path)
+    files |= {path.stem: (path,) for path in Resources.of().names("configs", ".yaml", FOLDER).values()}
+    return tuple(sorted(files.items()))
 
 
 @cache
-def _brought(path: tuple[str, ...]) -> list[Path]:
-    """The folders of installed packages with formats, looked for once a search path: it takes longer than reading a small file."""
-    specs = (find_spec(entry.value) for entry in entry_points(group=GROUP))
-    return [Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()]
-
-
-@cache
-def _formats(files: tuple[tuple[str, Path], ...]) -> Mapping[str, Format]:
-    read = {name: _read(path) for name, path in files}
+def _formats(files: tuple[tuple[str, tuple[Path, ...]], ...]) -> Mapping[str, Format]:
+    read = {name: _read(path) for name, (path, *_) in files}
     return {name: _alike(one, read) for name, one in read.items()}
 
 
@@ -510,13 +506,19 @@ def _alike(one: Format, known: Mapping[str, Format]) -> Format:
 
 def format_of(name: str) -> Format:
     """A format by name, or from a YAML file of one's own; raises `CorpusError` if there is none, or it is invalid."""
-    known = formats()
+    known = _formats(files := _files())
     if name.endswith((".yaml", ".yml")):
         return _alike(_read(Path(name)), known)
     if name not in known:
         listed = "manyheads corpus formats lists them; or name a YAML file of your own"
         hint = did_you_mean(name, known, listed)
         raise CorpusError(f"--format {name!r}: no such format", tried=format_examples(), hint=hint)
+    if twins := dict(files)[name][1:]:
+        raise CorpusError(
+            f"--format {name!r}: two packages bring it",
+            tried=", ".join(map(str, dict(files)[name])),
+            hint=f"uninstall one of the packages, or name the file: --format {twins[0]}",
+        )
     return known[name]
 
 

@@ -13,12 +13,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from manyheads.base.errors import ConfigError, DocumentError
+from manyheads.base.entry_points import load, misfit, points
+from manyheads.base.errors import DocumentError
 from manyheads.base.files import opened
 from manyheads.base.text import count
 from manyheads.documents.document import Document, Limits
@@ -176,7 +176,7 @@ def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
         return _Format((), NEVER, partial(_by_recognition, name))
     if name != AUTO:
         return READERS.get(name) or _brought(name)
-    for reader in itertools.chain(READERS.values(), map(_brought, sorted(_points()))):
+    for reader in itertools.chain(READERS.values(), map(_brought, points(GROUP))):
         if reader.reads(path, head):
             return reader
     if other := next((name for mark, name in OFFICE.items() if head.startswith(mark)), ""):
@@ -192,33 +192,11 @@ def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
     )
 
 
-def _points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-@cache
 def _brought(name: str) -> DocumentReader:
-    if not (point := _points().get(name)):
-        raise ConfigError(
-            f"there is no reader of documents {name!r}, not in an installed package either (entry points {GROUP})",
-            tried=f"readers: {', '.join((AUTO, *READERS, *TOOLS, *_points()))}, the address of a GROBID server",
-            hint="name one of these, or pip install the package that brings it",
-        )
-    package = point.dist.name if point.dist else point.module
-    try:
-        reader = point.load()
-    except Exception as error:  # other packages may raise anything on import
-        raise ConfigError(
-            f"{package}: its reader {name!r} cannot be imported: {type(error).__name__}: {error}",
-            tried=f"{GROUP}: {name} = {point.value}",
-            hint=f"fix or remove it: pip uninstall {package}",
-        ) from error
+    ours = (AUTO, *READERS, *TOOLS, "the address of a GROBID server")
+    reader = load(GROUP, name, "document reader", ours)
     if not isinstance(reader, DocumentReader):
-        raise ConfigError(
-            f"{package}: {point.value} is no reader of documents",
-            tried="its methods `reads` and `read`",
-            hint=f"fix or remove it: pip uninstall {package}",
-        )
+        raise misfit(GROUP, name, "a document reader: it needs the methods `reads` and `read`")
     return reader
 
 

@@ -5,12 +5,12 @@ import datetime as dt
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.base import entry_points
-from manyheads.base.errors import ConfigError, LiteratureError
+from manyheads.base.errors import ConfigError, LiteratureError, UserError
 from manyheads.base.http import Pace
 from manyheads.base.papers import ANY_TIME, SOURCES, Identifier, Paper, Window, identifiers_of, identify
 from manyheads.config import LiteratureConfig, SourceName
@@ -37,6 +37,7 @@ SAME_TITLE = 10
 """Papers to check for one with a given title."""
 _FOR_MERGING: frozenset[Part] = frozenset(("doi",))
 _FINDINGS = TypeAdapter(Findings)
+S = TypeVar("S", bound=Source)
 _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
@@ -61,7 +62,7 @@ def connect(
     """A source by name, optionally with other `paces`; no contact before the first request. Raises `ConfigError`."""
     service, address = source_class(name), config.endpoints.get(name)
     if not issubclass(service, HttpService):
-        source = service()
+        source = _made(name, service)
         source.name = name
         return source
     key_env = config.semantic_scholar_key_env if name == "semantic_scholar" else service.key_env
@@ -71,11 +72,23 @@ def connect(
         return secret(variable, address or service.address, where) if variable else None
 
     key, mailto = own(key_env), own(service.mailto_env)
-    return service(
-        name=name, address=with_environment(address) if address else service.address,
+    return _made(
+        name, service, name=name, address=with_environment(address) if address else service.address,
         key_env=key_env, key=key, mailto=mailto, retries=config.retries, patience=config.patience,
         pace=(paces or {}).get(name) or service.paces[bool(key or mailto)],
     )  # fmt: skip
+
+
+def _made(name: SourceName, service: type[S], /, **fields: Any) -> S:
+    try:
+        return service(**fields)
+    except UserError:
+        raise
+    except Exception as error:  # other packages may raise anything
+        if name in SERVICES:
+            raise
+        problem = f"a literature source that can be made: {type(error).__name__}: {error}"
+        raise entry_points.misfit(SOURCES, name, problem) from error
 
 
 class Library:

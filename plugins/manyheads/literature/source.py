@@ -100,7 +100,7 @@ class Source:
     source's in `literature.cascade`; it is made without arguments, or as an `HttpService`.
     """
 
-    name: SourceName
+    name: SourceName = ""
     lacking: ClassVar[Mapping[str, str]] = {}
     """Unsupported operations with reasons, known before any request."""
     tells_retractions: ClassVar[bool] = False
@@ -116,7 +116,9 @@ class Source:
     def lacks(self, operation: Operation) -> str:
         """Why the source does not support an operation; empty if it does."""
         here = hasattr(self, operation)
-        return self.lacking.get(operation) or ("" if here else f"{self.name} does not support {operation}")
+        return self.lacking.get(operation) or (
+            "" if here else f"{self.name or type(self).__name__} does not support {operation}"
+        )
 
     async def look_up(self, request: Request) -> list[Paper]:
         """The papers; an empty list means that the source answered and has none. Raises `LiteratureError` if it cannot be reached,
@@ -164,7 +166,7 @@ class HttpService(Source):
         transport: replaces the client's own, such as one that asks no private address.
     """
 
-    name: SourceName
+    name: SourceName = field()
     pace: Pace
     retries: int
     patience: float

@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.errors import ConfigError
 from manyheads.base.files import read_text
 from manyheads.base.folders import REPORT
-from manyheads.base.resources import Resources, data_file
-from manyheads.config import CORPORA
-from manyheads.corpus.meta import META, read_meta
+from manyheads.base.resources import Resources
+from manyheads.corpus.meta import all_corpora
 from manyheads.mcp.runs import ServedRuns
 from manyheads.mcp.sdk import MCPServer, Prompt, PromptArgument, ResourceError, prompt_error, told_as
 from manyheads.systems.exports import exported
@@ -32,7 +31,12 @@ def add_resources(server: MCPServer[Any], served: ServedRuns) -> None:
     @server.resource("manyheads://corpora", mime_type="application/json")
     def corpora() -> str:
         """The corpora that a config can name."""
-        return _json(_corpora())
+        return _json(
+            [
+                {"corpus": name, "about": about} | ({"counts": counts.model_dump()} if counts else {})
+                for name, about, counts in all_corpora()
+            ]
+        )
 
     @server.resource("manyheads://runs/{run}/result", mime_type="application/json")
     def result(run: str) -> str:
@@ -58,21 +62,6 @@ def add_resources(server: MCPServer[Any], served: ServedRuns) -> None:
 
 def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2)
-
-
-def _corpora() -> list[dict[str, object]]:
-    shipped = sorted(data_file("configs/corpora").glob("*.jsonl"))
-    found: list[dict[str, object]] = [
-        {"corpus": file.stem, "about": "invented papers, shipped"} for file in shipped
-    ]
-    for folder in sorted(CORPORA.iterdir()) if CORPORA.is_dir() else ():
-        if (folder / META).is_file():
-            try:
-                about: dict[str, object] = {"counts": read_meta(folder).counts.model_dump()}
-            except UserError as error:
-                about = {"about": error.message}
-            found.append({"corpus": str(folder), **about})
-    return found
 
 
 def add_prompts(server: MCPServer[Any], resources: Resources) -> None:

@@ -10,15 +10,15 @@ from manyheads.core.texts import Subject
 
 GROUP = "manyheads.measures"
 """The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
-OURS = frozenset(("hd", "cd", "ci", "on", "rnd"))
-"""The names of ours."""
+MEASURES = ("hd", "cd", "ci", "on", "rnd")
+"""Ours, in the order of tables."""
 Measure: TypeAlias = Callable[[Subject], float | bool | None]
 """A text's value; None if it has none. The `source` of a run's text is its folder."""
 
 
 def measure_named(name: str) -> Measure:
     """A measure of another package; raises `ConfigError` if there is none of this name, it is no function, or we have one."""
-    if name in OURS:
+    if name in MEASURES:
         raise ConfigError(
             f"{name}: a measure of manyheads has this name",
             hint="rename the entry point of the package's measure",
@@ -32,7 +32,7 @@ def measure_named(name: str) -> Measure:
             value: object = found(text)
         except Exception as error:  # other packages may raise anything
             told = f"{text.source}: the measure {name!r} failed: {type(error).__name__}: {error}"
-            package = entry_points.package_of(entry_points.brought(GROUP)[name])
+            package = entry_points.package_of(entry_points.point(GROUP, name, "measure"))
             raise MeasureError(told, hint=f"it is of the package {package}") from error
         if value is None or isinstance(value, bool):
             return value

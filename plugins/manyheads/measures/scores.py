@@ -32,6 +32,7 @@ from manyheads.measures.novelty import (
     relative_neighbour_density,
     surroundings,
 )
+from manyheads.measures.packages import MEASURES
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, enough, mean_of
 
@@ -41,7 +42,6 @@ def as_lines(records: Iterable[BaseModel]) -> str:
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
-MEASURES = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
 """A paper nearer than this is the text itself: embeddings vary slightly with the batch."""
 

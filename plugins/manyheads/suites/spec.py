@@ -11,14 +11,13 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from manyheads.arena.blinding import ArenaConfig
-from manyheads.base.entry_points import brought
+from manyheads.base.entry_points import points
 from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
-from manyheads.measures.packages import GROUP as MEASURES
-from manyheads.measures.packages import measure_named
+from manyheads.measures.packages import GROUP, MEASURES, measure_named
 from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
@@ -27,7 +26,6 @@ from manyheads.team.system import System
 # Measures, read from their names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
 
 
-NOVELTY = ("hd", "cd", "ci", "on", "rnd")
 REPLIES, TEXT = "replies", "text"
 STEP = r"[^\s.<>=]+"
 NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
@@ -65,13 +63,13 @@ class MeasurePath:
                 f"{text!r}: not a measure; write a path such as usage.calls, or a share such as usage.calls < 10"
             )
         path, below = match["path"], match["below"]
-        path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
+        path = path.lower() if path.lower() in MEASURES else path  # tables write HD
         name = path if below is None else f"{path} < {below}"
         first, *rest = path.split(".")
         bound = None if below is None else float(below)
-        if path in NOVELTY:
+        if path in MEASURES:
             return cls(name, "novelty", (path,), bound)
-        if path in brought(MEASURES):
+        if path in points(GROUP):
             measure_named(path)
             return cls(name, TEXT, (path,), bound)
         if first == REPLIES and rest:

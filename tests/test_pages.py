@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
+from support.browser import CHROMIUM
 from support.command import manyheads_command, parsed
 from support.pages import PAGES, ROOT, alike, blocks, environment, fake, follow, skipped
 
@@ -117,8 +119,13 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     ]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    start = (tmp_path / "site/index.html").read_text("utf-8")
-    assert not re.search(r'<(?:link|script)[^>]+(?:href|src)="https?://', start)
+    start = tmp_path / "site/index.html"
+    if CHROMIUM:
+        with sync_playwright() as driver:
+            page = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]).new_page()
+            page.goto(f"{start.as_uri()}?q=Kendall")
+            page.wait_for_selector(".md-search-result__item", timeout=60_000, state="attached")
+    assert not re.search(r'<(?:link|script)[^>]+(?:href|src)="https?://', start.read_text("utf-8"))
 
 
 def test_pictures_are_small_and_shown() -> None:

@@ -10,7 +10,7 @@ from support.direct import Play, Played
 from support.llm import LLM
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def direct_host() -> Iterator[None]:
     with direct.known():
         yield

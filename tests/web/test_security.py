@@ -167,7 +167,7 @@ async def test_every_route_needs_a_right(tmp_path: Path) -> None:
             path = (
                 route.path.replace("{name}", "x")
                 .replace("{file}", "config.yaml")
-                .replace("{number:int}", "1")
+                .replace("{number:number}", "1")
             )
             for method in route.methods or ():
                 if method != "HEAD":

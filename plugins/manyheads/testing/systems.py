@@ -30,6 +30,7 @@ class SystemBench:
     system: System
     sets: Sequence[str]
     folder: Path
+    _whole: RunResult[Any] | None = None
 
     @cached_property
     def config(self) -> RunConfig:
@@ -37,6 +38,12 @@ class SystemBench:
 
     async def run(self, where: str, *sets: str) -> RunResult[Any]:
         return await run(self.system.name, *self.sets, *sets, out=self.folder / where)
+
+    async def whole(self) -> RunResult[Any]:
+        """One undisturbed run, whose folder is `whole`: the first clause that needs it makes it."""
+        if self._whole is None:
+            self._whole = await self.run("whole")
+        return self._whole
 
     async def resume(self, where: str) -> RunResult[Any]:
         [folder] = (self.folder / where).iterdir()
@@ -83,7 +90,7 @@ async def _required_inputs(bench: SystemBench) -> None:
 
 
 async def _run_and_report(bench: SystemBench) -> None:
-    done = await bench.run("whole")
+    done = await bench.whole()
     [folder] = (bench.folder / "whole").iterdir()
     assert done.finished, "the run ends without being finished"
     assert (folder / REPORT).is_file(), "there is no report"
@@ -97,7 +104,7 @@ async def _run_and_report(bench: SystemBench) -> None:
 
 async def _idea_and_abstract(bench: SystemBench) -> None:
     """They are what other commands read by these names: an `Idea`, and a title with a text."""
-    done = (await bench.run("written")).result
+    done = (await bench.whole()).result
     idea, abstract = getattr(done, "idea", None), getattr(done, "abstract", None)
     assert idea is None or isinstance(idea, Idea), (
         f"result.idea is a {type(idea).__name__}, not a manyheads.ext.Idea"
@@ -109,7 +116,7 @@ async def _idea_and_abstract(bench: SystemBench) -> None:
 
 
 async def _same_again(bench: SystemBench) -> None:
-    one, other = await bench.run("one"), await bench.run("other")
+    one, other = await bench.whole(), await bench.run("again")
     assert one.result == other.result, (
         "two runs with one seed on the offline model differ: what is drawn, or in which order?"
     )
@@ -117,7 +124,7 @@ async def _same_again(bench: SystemBench) -> None:
 
 async def _resume(bench: SystemBench) -> None:
     """A run that was stopped after its first request ends as one that was not, and pays no turn twice."""
-    whole = await bench.run("undisturbed")
+    whole = await bench.whole()
     if whole.usage.calls < 2:
         return
     try:

@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.documents.programs import run_program
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+from support.processes import need_ended
 
 
 @pytest.mark.parametrize("most", [0, 1000])
@@ -22,10 +16,7 @@ def test_a_program_that_is_too_slow_ends_with_its_children(tmp_path: Path, most:
     ended = run_program(["sh", "-c", f"sleep 60 & echo $! > {mark}; wait"], seconds=0.5, most=most)
     assert ended.late
     assert time.monotonic() - begin < 20
-    until = time.monotonic() + 10
-    while lives(int(mark.read_text())):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    need_ended([int(mark.read_text())])
 
 
 def test_no_more_is_read_than_allowed() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from manyheads.config.environment import typed
 from manyheads.core import Message
 from manyheads.models.command import CommandModel, prompt_of
 from support.command import SMALL, manyheads_command, manyheads_process
+from support.processes import need_ended
 
 AGENT = """
 import asyncio, sys
@@ -92,18 +92,7 @@ def test_a_cancelled_turn_kills_it_and_what_it_started(tmp_path: Path) -> None:
             await turn
 
     asyncio.run(cancelled())
-    until = time.monotonic() + 10
-    for pid in map(int, pids.read_text().split()):
-        while _lives(pid):
-            assert time.monotonic() < until
-            time.sleep(0.02)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    need_ended(map(int, pids.read_text().split()))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from manyheads.base.sqlite import Database
 from manyheads.core.events import Warned
 from support.browser import NEEDS_CHROMIUM
-from support.events import HOSTILE, a_run, said
+from support.events import HOSTILE, a_run, line, said
 from support.served import Served, check, chromium, served, window
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.timeout(180)]
@@ -139,6 +140,30 @@ def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser, width: int) 
             )
             == "rtl"
         )
+
+
+def test_a_page_keeps_its_height_and_its_open_warnings(tmp_path: Path, browser: Browser) -> None:
+    talk = [said(f"Scientist{n}", "One line.\n\n" * (1 + 17 * n % 60)) for n in range(190)]
+    run = a_run(tmp_path / "20260101-000000-x", *talk, *(Warned(message=f"no. {n}") for n in range(120)))
+    journal = Database(
+        run / "journal.sqlite", "CREATE TABLE IF NOT EXISTS t (x)", safety="each write", alone=True
+    )
+    with served(tmp_path) as room, window(browser, room) as page:
+        page.goto(f"{room.url}/runs/{run.name}")
+        height = page.evaluate("document.documentElement.scrollHeight")
+        for place in range(0, height, 3000):
+            page.evaluate(
+                "place => new Promise(done => { scrollTo(0, place); requestAnimationFrame(done); })", place
+            )
+        assert page.evaluate("document.documentElement.scrollHeight") == height
+        assert not page.get_by_text("no. 119").is_visible()
+        page.get_by_text("120 warnings").click()
+        expect(page.get_by_text("no. 119")).to_be_visible()
+        with (run / "events.jsonl").open("a", encoding="utf-8") as log:
+            log.write(line(Warned(message="one more")))
+        expect(page.get_by_text("one more")).to_be_visible()
+        assert page.evaluate("document.activeElement.id") == "warned"
+    journal.close()
 
 
 def test_keys_reach_everything(tmp_path: Path, browser: Browser) -> None:

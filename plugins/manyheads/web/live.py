@@ -26,7 +26,8 @@ PART = 50
 """Events that are sent between two looks."""
 LOGS = 64
 """Maximum number of runs whose events are kept in mind."""
-WARNINGS = 20
+WARNINGS = 100
+"""Warnings of a run that a page shows, of at most 600 characters each."""
 LONGEST_LINE = 64_000_000
 Place = tuple[str, int, str, str]
 
@@ -53,7 +54,7 @@ class Log:
     Attributes:
         life: changes when the run is resumed, as this replaces the file.
         standing: stage, turn, who is thinking, spending.
-        warnings: the last ones.
+        warnings: the last ones; `warned` counts all.
         waiting: requests to people, by place, that nobody has answered.
         seconds: time of the last event, from the beginning.
         speakers: who has spoken, in order.
@@ -63,6 +64,7 @@ class Log:
     life: int = 0
     standing: RunStatus = field(default_factory=RunStatus)
     warnings: list[str] = field(default_factory=list[str])
+    warned: int = 0
     began: Began | None = None
     waiting: dict[Place, dict[str, Any]] = field(default_factory=dict["Place", dict[str, Any]])
     seconds: float = 0.0
@@ -106,7 +108,8 @@ class Log:
             case Began():
                 self.began = event
             case Warned():
-                self.warnings = [*self.warnings, event.message[:2_000]][-WARNINGS:]
+                self.warned += 1
+                self.warnings = [*self.warnings, event.message[:600]][-WARNINGS:]
             case Result():
                 self.waiting = {}
             case Waiting():
@@ -151,6 +154,8 @@ def _is_shown(event: AnyEvent) -> bool:
     match event:
         case Searched():
             return not event.cached
+        case Warned():  # counted in the state, where they open
+            return False
         case Said():  # a candidate's reply and a vote are shown by the event that follows
             return event.part != "candidate" and "choice" not in event.data
         case _:

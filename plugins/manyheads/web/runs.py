@@ -109,7 +109,8 @@ def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> di
     child = runs.children.get(entry.folder)
     folder = runs.path(entry.folder)
     return {
-        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warnings": log.warnings,
+        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
+        "warnings": log.warnings,
         "cost": _cost(log),
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (), "refused": child.refused if child else {},

@@ -123,7 +123,8 @@ class Page:
     @cached_property
     def hues(self) -> dict[str, int]:
         """The colour of each scientist."""
-        return hues([*(said.speaker for said in self.said), *self.people])
+        talk = [said.speaker for said in self.said if said.part != "candidate"]
+        return hues([*talk, *self.people, *(said.speaker for said in self.said)])
 
     @cached_property
     def talk(self) -> list[tuple[str, list[Round]]]:

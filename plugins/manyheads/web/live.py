@@ -57,7 +57,7 @@ class Log:
         warnings: the last ones; `warned` counts all.
         waiting: requests to people, by place, that nobody has answered.
         seconds: time of the last event, from the beginning.
-        speakers: who has spoken, in order.
+        speakers: who has spoken, in order; a candidate who only declines takes nobody's colour.
     """
 
     path: Path
@@ -116,7 +116,8 @@ class Log:
                 self.waiting[_place(event)] = event.model_dump(mode="json")
             case Said():
                 self.waiting.pop(_place(event), None)
-                self.speakers.setdefault(event.speaker)
+                if event.part != "candidate":
+                    self.speakers.setdefault(event.speaker)
             case _:
                 pass
         if _is_shown(event):

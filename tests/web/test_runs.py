@@ -1,6 +1,7 @@
 """The list of runs, a run's page, its live stream, files and report."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -189,16 +190,25 @@ async def test_a_run_without_a_report_gets_one(tmp_path: Path) -> None:
     assert "no report" in nothing.text
 
 
-async def test_two_reports_side_by_side(tmp_path: Path) -> None:
-    for name in ("20260101-000000-a", "20260101-000000-b"):
-        (a_run(tmp_path / name, finished=True) / "report.html").write_text("report", encoding="utf-8")
+async def test_runs_are_compared_and_what_differs_is_marked(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run = a_run(tmp_path / f"20260101-000000-{name}", finished=True)
+        shutil.copy(RESULTS / "virsci.json", run / "result.json")
+        (run / "config.yaml").write_text(f"system: virsci\nseed: {seed}\nname: same\n", encoding="utf-8")
+    result = tmp_path / "20260101-000000-c" / "result.json"
+    idea = json.loads(result.read_text("utf-8"))["result"]["idea"]["idea"]
+    result.write_text(result.read_text("utf-8").replace(idea, f"{idea} Zebras know."), encoding="utf-8")
     async with owner(tmp_path) as client:
-        page = (await client.get("/compare?left=20260101-000000-a&right=20260101-000000-b")).text
-        none = (await client.get("/compare?left=../x&right=20260101-000000-b")).text
-    assert re.findall(r'<iframe src="([^"]+)" sandbox="[^"]*"', page) == [
-        "/runs/20260101-000000-a/report.html", "/runs/20260101-000000-b/report.html",
-    ]  # fmt: skip
-    assert none.count("<iframe") == 1
+        page, same, one = [
+            (await client.get("/compare", params={"run": [f"20260101-000000-{name}" for name in names]})).text
+            for names in (("a", "b", "c"), ("a", "b"), ("a", "../x"))
+        ]
+    assert re.findall(r'<tr class="differs"><th scope="row">(\w+)', page) == ["seed"]
+    assert page.count("<ins>") == 1
+    assert "<ins>Zebras know.</ins>" in page
+    assert 'class="differs"' not in same
+    assert "<ins>" not in same
+    assert "Choose two to four" in one
 
 
 async def test_a_scientist_has_one_colour_on_the_page_and_in_the_report(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def markdown(run: RunResult[Any], folder: Path) -> str:
 
 
 def _document(run: RunResult[Any], references: Sequence[Evidence]) -> str:
-    parts = [*_work(run)]
+    parts = [*work(run)]
     if not parts:
         return ""
     if references:
@@ -62,7 +62,8 @@ def _document(run: RunResult[Any], references: Sequence[Evidence]) -> str:
     return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
 
 
-def _work(run: RunResult[Any]) -> Iterator[str]:
+def work(run: RunResult[Any]) -> Iterator[str]:
+    """Title, abstract and idea in Markdown, part by part; for a run without an idea, the system's summary."""
     result = run.result
     abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
     if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:

@@ -1,4 +1,4 @@
-"""The runs in a folder: the list, a run's page, its files and report, two reports side by side; a run paused, resumed, stopped, and
+"""The runs in a folder: the list, a run's page, its files and report, a run paused, resumed, stopped, and
 answered by people."""
 
 import re
@@ -43,7 +43,6 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/runs/{name}/live", live)
     yield get("/runs/{name}/report.html", report)
     yield get("/runs/{name}/files/{file}", download)
-    yield get("/compare", compare)
     yield post("/runs/{name}/resume", resume)
     for action in ACTIONS:
         yield post(f"/runs/{{name}}/{action}", control)
@@ -172,14 +171,6 @@ def download(request: Request) -> Response:
 def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
     with opened(path) as file:
         return Response(file.read(), media_type=kind, headers=headers)
-
-
-def compare(request: Request) -> Response:
-    runs, query = _runs(request), request.query_params
-    chosen = [query.get(side, "") for side in ("left", "right")]
-    able = [each for each in runs.entries() if each.report or each.folder in chosen]
-    sides = [next((each for each in able if each.folder == name), None) for name in chosen]
-    return render(request, "compare.html.j2", runs=able[:500], chosen=chosen, sides=sides)
 
 
 ELSEWHERE = "This run was started elsewhere, such as on the command line. Steer it there."

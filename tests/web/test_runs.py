@@ -50,6 +50,20 @@ async def test_the_list_shows_runs_newest_first_and_filters_them(tmp_path: Path)
         assert "No run matches" in (await client.get("/runs?q=nothing")).text
 
 
+async def test_the_table_is_sorted_and_shows_the_columns_that_are_chosen(tmp_path: Path) -> None:
+    for name, novelty in (("a", 0.5), ("b", 0.9), ("c", None)):
+        run = a_run(tmp_path / f"20260101-000000-{name}", finished=True)
+        if novelty:
+            (run / "measure.json").write_text(json.dumps({"on": novelty}), encoding="utf-8")
+    async with owner(tmp_path) as client:
+        down, up = [(await client.get(f"/runs?column=ON&sort={sort}ON")).text for sort in ("-", "")]
+    names = [re.findall(r'name="run" value="20260101-000000-(\w)"', page) for page in (down, up)]
+    assert names == [["b", "a", "c"], ["a", "b", "c"]]  # without a value comes last
+    assert re.findall(r'<td class="num" data-name="(\w+)">([^<]*)<', down) == [("ON", "0.9"), ("ON", "0.5")]
+    assert 'aria-sort="descending"' in down
+    assert "/runs?column=ON&amp;sort=ON" in down
+
+
 async def test_a_long_list_has_pages(tmp_path: Path) -> None:
     for number in range(105):
         a_run(tmp_path / f"20260101-{number:06}-x", finished=True)
@@ -57,7 +71,7 @@ async def test_a_long_list_has_pages(tmp_path: Path) -> None:
         first, second = [(await client.get(f"/runs?page={page}&system=virsci")).text for page in (1, 2)]
         far = await client.get("/runs?page=99999")
     assert (first.count("<tr>") - 1, second.count("<tr>") - 1) == (100, 5)
-    assert "page=2&amp;system=virsci" in first
+    assert "system=virsci&amp;page=2" in first
     assert far.status_code == 200
 
 

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from manyheads import report
 from manyheads.base.errors import UserError
 from manyheads.base.files import allowed_files
-from manyheads.web import arenas, compare, runs, start, vote
+from manyheads.web import arenas, compare, runs, start, table, vote
 from manyheads.web.children import Children
 from manyheads.web.folder import MissingRunError, RunsFolder
 from manyheads.web.pages import render
@@ -114,6 +114,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             get("/enter", enter, right=None),
             post("/address", address),
             *runs.routes(),
+            *table.routes(),
             *compare.routes(),
             *start.routes(),
             *arenas.routes(),

@@ -1,4 +1,4 @@
-"""The runs in a folder: the list, a run's page, its files and report, a run paused, resumed, stopped, and
+"""A run: its page, its files and report, a run paused, resumed, stopped, and
 answered by people."""
 
 import re
@@ -25,12 +25,11 @@ from manyheads.report.index import RunEntry
 from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child
-from manyheads.web.folder import LIVE, STATES, RunsFolder
+from manyheads.web.folder import LIVE, RunsFolder
 from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
 from manyheads.web.pages import Field, at, fields, html, nested, render, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
-PER_PAGE = 100
 FILES = {
     RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
@@ -38,7 +37,6 @@ FILES = {
 
 
 def routes() -> Iterator[BaseRoute]:
-    yield get("/runs", run_list)
     yield get("/runs/{name}", run_page)
     yield get("/runs/{name}/live", live)
     yield get("/runs/{name}/report.html", report)
@@ -52,37 +50,6 @@ def routes() -> Iterator[BaseRoute]:
 
 def _runs(request: Request) -> RunsFolder:
     return request.app.state.runs
-
-
-def run_list(request: Request) -> Response:
-    runs, query = _runs(request), request.query_params
-    system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
-    every = runs.entries()
-    rows = [(entry, runs.state(entry)) for entry in every if entry.system == system or not system]
-    rows = [row for row in rows if (not state or row[1] == state) and _matches(row[0], text.casefold())]
-    number, pages = _number(query.get("page")), max(1, -(-len(rows) // PER_PAGE))
-    number = max(1, min(number, pages))
-    shown = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
-    systems = sorted({entry.system for entry in every if entry.system})
-    chosen = {"system": system, "state": state, "q": text}
-    filters = "".join(f"&{key}={quote(value)}" for key, value in chosen.items() if value)
-    return render(
-        request, "runs.html.j2", rows=[(*row, _figures(runs, *row)) for row in shown], total=len(rows),
-        every=len(every), systems=systems, states=STATES, system=system, state=state, q=text, number=number,
-        pages=pages, filters=filters,
-    )  # fmt: skip
-
-
-def _matches(entry: RunEntry, text: str) -> bool:
-    return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
-
-
-def _figures(runs: RunsFolder, entry: RunEntry, state: str) -> tuple[int | None, str]:
-    """Tokens and cost of a run; from its events while it is under way."""
-    if state in LIVE:
-        log = runs.logs.of(runs.path(entry.folder))
-        return log.standing.usage.tokens, _cost(log)
-    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}"
 
 
 def _cost(log: Log) -> str:

@@ -1,0 +1,82 @@
+"""The table of runs: filtered, sorted, in pages, with the columns that its reader chooses."""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from manyheads.report.index import RunEntry
+from manyheads.web.folder import LIVE, STATES, RunsFolder
+from manyheads.web.pages import render
+from manyheads.web.security import get
+
+PER_PAGE = 100
+USUAL = ("system", "state", "tokens", "cost", "begun")
+"""Columns where none are chosen."""
+KEYS = ("system", "state", "q", "column", "sort")
+"""What an address of the table may hold, beside its page."""
+Value = str | float | None
+
+
+def routes() -> Iterator[BaseRoute]:
+    yield get("/runs", run_list)
+
+
+def run_list(request: Request) -> Response:
+    runs: RunsFolder = request.app.state.runs
+    asked = {key: request.query_params.getlist(key) for key in KEYS}
+    system, state, text, sort = ("".join(asked[key][:1]).strip() for key in ("system", "state", "q", "sort"))
+    every = [(entry, _values(runs, entry)) for entry in runs.entries()]
+    names = [*dict.fromkeys(name for _, values in every for name in values)]
+    rows = [
+        (entry, values)
+        for entry, values in every
+        if system in ("", entry.system)
+        and state in ("", values["state"])
+        and _matches(entry, text.casefold())
+    ]
+    if (column := sort.removeprefix("-")) in names:
+        rows.sort(key=lambda row: _place(row[1].get(column)), reverse=sort != column)
+        rows.sort(key=lambda row: row[1].get(column) is None)
+    pages = max(1, -(-len(rows) // PER_PAGE))
+    number = max(
+        1, min(int(page) if (page := request.query_params.get("page", "1")[:9]).isdecimal() else 1, pages)
+    )
+
+    def link(**changes: str) -> str:
+        """The address of the table with some keys changed; it begins at its first page."""
+        kept = [(key, value) for key in KEYS if key not in changes for value in asked[key] if value]
+        return "/runs?" + urlencode([*kept, *changes.items()])
+
+    return render(
+        request, "runs.html.j2", rows=[(entry, {**values, **_figures(runs, entry, values)}) for entry, values in rows[(number - 1) * PER_PAGE : number * PER_PAGE]],
+        total=len(rows), every=len(every), systems=sorted({entry.system for entry, _ in every if entry.system}), states=STATES,
+        system=system, state=state, q=text, number=number, pages=pages, link=link, sort=sort, names=names,
+        texts=("system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or USUAL)],
+    )  # fmt: skip
+
+
+def _values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
+    """What the table can show of a run, by column."""
+    return {
+        "system": entry.system, "models": ", ".join(entry.models), "state": runs.state(entry), "calls": entry.calls,
+        "tokens": entry.tokens, "cost": entry.cost, **entry.measured, "begun": entry.when,
+    }  # fmt: skip
+
+
+def _matches(entry: RunEntry, text: str) -> bool:
+    return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
+
+
+def _place(value: Value) -> tuple[bool, float, str]:
+    return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, value or 0.0, "")
+
+
+def _figures(runs: RunsFolder, entry: RunEntry, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The figures of a run that is under way, from its events."""
+    if values["state"] not in LIVE:
+        return {}
+    usage = runs.logs.of(runs.path(entry.folder)).standing.usage
+    return {"calls": usage.calls, "tokens": usage.tokens, "cost": usage.cost}

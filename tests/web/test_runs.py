@@ -59,7 +59,11 @@ async def test_the_table_is_sorted_and_shows_the_columns_that_are_chosen(tmp_pat
         down, up = [(await client.get(f"/runs?column=ON&sort={sort}ON")).text for sort in ("-", "")]
     names = [re.findall(r'name="run" value="20260101-000000-(\w)"', page) for page in (down, up)]
     assert names == [["b", "a", "c"], ["a", "b", "c"]]  # without a value comes last
-    assert re.findall(r'<td class="num" data-name="(\w+)">([^<]*)<', down) == [("ON", "0.9"), ("ON", "0.5")]
+    assert re.findall(r'<td class="num" data-name="(\w+)">([^<]*)<', down) == [
+        ("ON", "0.9"),
+        ("ON", "0.5"),
+        ("ON", ""),
+    ]
     assert 'aria-sort="descending"' in down
     assert "/runs?column=ON&amp;sort=ON" in down
 

@@ -21,6 +21,7 @@ from manyheads.systems.results import load
 from manyheads.web.folder import RunsFolder
 from manyheads.web.pages import LONGEST, render
 from manyheads.web.security import get
+from manyheads.web.table import values, words
 
 MOST = 4
 """Runs beside each other."""
@@ -77,34 +78,11 @@ def compare(request: Request) -> Response:
 
 
 def _groups(runs: RunsFolder, chosen: Sequence[RunEntry]) -> dict[str, list[ComparedRow]]:
-    configs = [_config(runs, each) for each in chosen]
-
-    def rows(data: Sequence[Mapping[str, str]]) -> list[ComparedRow]:
-        names = dict.fromkeys(name for each in data for name in each)
-        return [ComparedRow(name, [each.get(name, "") for each in data]) for name in names]
-
-    end = [
-        {
-            "Ended": runs.state(each),
-            "System": each.system,
-            "Models": ", ".join(each.models),
-            "Begun": each.when,
-        }
-        for each in chosen
-    ]
-    cost = [
-        {
-            "Calls": str(each.calls or ""),
-            "Tokens": f"{each.tokens or 0:,}",
-            "Cost": "" if each.cost is None else f"{each.cost:.4f}",
-        }
-        for each in chosen
-    ]
-    measures = [{name: f"{value:.3f}" for name, value in each.measured.items()} for each in chosen]
-    return {"Run": rows(end), "Cost": rows(cost), "Measures": rows(measures), "Settings": rows(configs)}
+    known = [{name: words(value) for name, value in values(runs, each).items()} for each in chosen]
+    return {"Run": compared(known), "Settings": compared([_settings(runs, each) for each in chosen])}
 
 
-def _config(runs: RunsFolder, entry: RunEntry) -> dict[str, str]:
+def _settings(runs: RunsFolder, entry: RunEntry) -> dict[str, str]:
     with suppress(UserError, OSError, ValueError):
         return {key: str(value) for key, value in leaves(read_yaml(runs.path(entry.folder) / CONFIG))}
     return {}

@@ -28,7 +28,7 @@ def run_list(request: Request) -> Response:
     runs: RunsFolder = request.app.state.runs
     asked = {key: request.query_params.getlist(key) for key in KEYS}
     system, state, text, sort = ("".join(asked[key][:1]).strip() for key in ("system", "state", "q", "sort"))
-    every = [(entry, _values(runs, entry)) for entry in runs.entries()]
+    every = [(entry, values(runs, entry)) for entry in runs.entries()]
     names = [*dict.fromkeys(name for _, values in every for name in values)]
     rows = [
         (entry, values)
@@ -54,16 +54,23 @@ def run_list(request: Request) -> Response:
         request, "runs.html.j2", rows=[(entry, {**values, **_figures(runs, entry, values)}) for entry, values in rows[(number - 1) * PER_PAGE : number * PER_PAGE]],
         total=len(rows), every=len(every), systems=sorted({entry.system for entry, _ in every if entry.system}), states=STATES,
         system=system, state=state, q=text, number=number, pages=pages, link=link, sort=sort, names=names,
-        texts=("system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or USUAL)],
+        words=words, texts=("system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or USUAL)],
     )  # fmt: skip
 
 
-def _values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
+def values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
     """What the table can show of a run, by column."""
     return {
         "system": entry.system, "models": ", ".join(entry.models), "state": runs.state(entry), "calls": entry.calls,
         "tokens": entry.tokens, "cost": entry.cost, **entry.measured, "begun": entry.when,
     }  # fmt: skip
+
+
+def words(value: Value) -> str:
+    """A value as the table shows it; empty for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
 def _matches(entry: RunEntry, text: str) -> bool:

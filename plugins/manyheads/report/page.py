@@ -136,7 +136,7 @@ class Page:
     @cached_property
     def key_figures(self) -> list[tuple[str, float]]:
         """The numbers of the result outside its lists, each with its path."""
-        return [*_numbers(self.record.result.result.model_dump(mode="json"))]
+        return [*numbers(self.record.result.result.model_dump(mode="json"))]
 
     @property
     def finished(self) -> bool:
@@ -188,10 +188,11 @@ class Page:
         return self.record.result.cited(ids)
 
 
-def _numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+def numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of nested mappings, each with its path."""
     for key, value in data.items():
         if isinstance(value, Mapping):
-            yield from _numbers(cast(Mapping[str, Any], value), f"{above}{key}.")
+            yield from numbers(cast(Mapping[str, Any], value), f"{above}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{above}{key}", value
 

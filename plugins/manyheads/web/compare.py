@@ -14,6 +14,7 @@ from manyheads.base.folders import CONFIG
 from manyheads.base.text import printable
 from manyheads.config.files import read_yaml
 from manyheads.report.index import RunEntry
+from manyheads.report.page import numbers
 from manyheads.report.talk import Piece, word_diff
 from manyheads.suites.spec import leaves
 from manyheads.systems.exports import work
@@ -69,38 +70,33 @@ def compare(request: Request) -> Response:
     every = runs.entries()
     names = dict.fromkeys(request.query_params.getlist("run"))
     chosen = [each for name in names for each in every if each.folder == name][:MOST]
-    groups = _groups(runs, chosen) if len(chosen) > 1 else {}
-    texts = compared([_text(runs, each) for each in chosen]) if groups else []
+    parts = [_parts(runs, each) for each in chosen] if len(chosen) > 1 else []
+    groups = {name: compared([each[name] for each in parts]) for name in parts[0]} if parts else {}
     return render(
         request, "compare.html.j2", runs=every[:500], chosen=chosen, fields=max(2, min(len(chosen) + 1, MOST)),
-        groups=groups, texts=texts,
+        texts=groups.pop("Texts", []), groups=groups,
     )  # fmt: skip
 
 
-def _groups(runs: RunsFolder, chosen: Sequence[RunEntry]) -> dict[str, list[ComparedRow]]:
-    known = [{name: words(value) for name, value in values(runs, each).items()} for each in chosen]
-    return {"Run": compared(known), "Settings": compared([_settings(runs, each) for each in chosen])}
-
-
-def _settings(runs: RunsFolder, entry: RunEntry) -> dict[str, str]:
+def _parts(runs: RunsFolder, entry: RunEntry) -> dict[str, dict[str, str]]:
+    """What is known of a run, by the parts of the page; a file that cannot be read gives nothing."""
+    folder = runs.path(entry.folder)
+    about = {name: words(value) for name, value in values(runs, entry).items()}
+    parts: dict[str, dict[str, str]] = {"Run": about, "Scores": {}, "Settings": {}, "Texts": {}}
     with suppress(UserError, OSError, ValueError):
-        return {key: str(value) for key, value in leaves(read_yaml(runs.path(entry.folder) / CONFIG))}
-    return {}
+        parts["Settings"] = {key: str(value) for key, value in leaves(read_yaml(folder / CONFIG))}
+    with suppress(UserError, OSError, ValueError):
+        run = load(folder)
+        parts["Scores"] = {name: words(value) for name, value in numbers(run.result.model_dump(mode="json"))}
+        parts["Texts"] = sections(printable("\n\n".join(work(run))))
+    return parts
 
 
-def _text(runs: RunsFolder, entry: RunEntry) -> dict[str, str]:
-    """The parts of a run's text by their headings; its own title is the part `Title`."""
-    try:
-        text = printable("\n\n".join(work(load(runs.path(entry.folder)))))
-    except (UserError, OSError, ValueError):  # no result, or none that can be read
-        return {}
+def sections(text: str) -> dict[str, str]:
+    """The parts of a Markdown text by their headings; its own title is the part `Title`."""
     title, _, rest = text.partition("\n") if text.startswith("# ") else ("", "", text)
     before, *parts = HEADING.split(rest)
-    named = [
-        ("Title", title.removeprefix("# ")),
-        ("Text", before),
-        *zip(parts[::2], parts[1::2], strict=True),
-    ]
+    named = [("Title", title[2:]), ("Text", before), *zip(parts[::2], parts[1::2], strict=True)]
     return {name: body.strip()[:LONGEST] for name, body in named if body.strip()}
 
 

@@ -38,14 +38,15 @@ def routes() -> Iterator[BaseRoute]:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A value or a text of each run; it is empty where a run has none."""
+    """A value or a text of each run, empty where a run has none, which is a difference among runs of `one_system`."""
 
     name: str
     values: Sequence[str]
+    one_system: bool
 
     @property
     def differs(self) -> bool:
-        return len(set(self.values)) > 1
+        return len({each for each in self.values if each or self.one_system}) > 1
 
     @property
     def pieces(self) -> list[list[Piece]]:
@@ -59,10 +60,10 @@ class ComparedRow:
         return [own, *([each for each in pieces if each.kind != "del"] for pieces in found)]
 
 
-def compared(data: Sequence[Mapping[str, str]]) -> list[ComparedRow]:
+def compared(data: Sequence[Mapping[str, str]], one_system: bool) -> list[ComparedRow]:
     """The named values of some runs by their names, in the order of the first run that has them."""
     names = dict.fromkeys(name for each in data for name in each)
-    return [ComparedRow(name, [each.get(name, "") for each in data]) for name in names]
+    return [ComparedRow(name, [each.get(name, "") for each in data], one_system) for name in names]
 
 
 def compare(request: Request) -> Response:
@@ -71,7 +72,10 @@ def compare(request: Request) -> Response:
     names = dict.fromkeys(request.query_params.getlist("run"))
     chosen = [each for name in names for each in every if each.folder == name][:MOST]
     parts = [_parts(runs, each) for each in chosen] if len(chosen) > 1 else []
-    groups = {name: compared([each[name] for each in parts]) for name in parts[0]} if parts else {}
+    one_system = len({each.system for each in chosen}) == 1
+    groups = (
+        {name: compared([each[name] for each in parts], one_system) for name in parts[0]} if parts else {}
+    )
     return render(
         request, "compare.html.j2", runs=every[:500], chosen=chosen, fields=max(2, min(len(chosen) + 1, MOST)),
         texts=groups.pop("Texts", []), groups=groups,

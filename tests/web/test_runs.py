@@ -15,10 +15,11 @@ from starlette.applications import Starlette
 from golden.runs import RESULTS
 from manyheads.base.sqlite import Database
 from manyheads.core.events import Asked, Stage, Warned
+from manyheads.report.notes import read_notes
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import markdown
 from support.events import HOSTILE, a_run, line, said
-from support.web import app_of, owner
+from support.web import app_of, owner, send
 
 
 @pytest.fixture
@@ -66,6 +67,30 @@ async def test_the_table_is_sorted_and_shows_the_columns_that_are_chosen(tmp_pat
     ]
     assert 'aria-sort="descending"' in down
     assert "/runs?column=ON&amp;sort=ON" in down
+
+
+async def test_a_run_gets_a_name_tags_and_a_note(tmp_path: Path) -> None:
+    run, other = [a_run(tmp_path / f"20260101-000000-{name}", finished=True, title="T") for name in "ab"]
+    async with owner(tmp_path) as client:
+        page = f"/runs/{run.name}"
+        assert run.name in (await client.get("/runs?column=tags")).text  # the list is known before
+        sent = await send(
+            client, page, f"{page}/notes", name="Best <b>one</b>", tags="touch, grant ,,touch", text=HOSTILE
+        )
+        assert (sent.status_code, sent.headers["location"]) == (303, page)
+        shown = (await client.get(page)).text
+        await asyncio.sleep(1.1)
+        tagged = (await client.get("/runs?tag=grant&column=tags&q=ONERROR")).text
+        foreign = await client.post(
+            f"{page}/notes", data={"name": "x"}, headers={"origin": "http://elsewhere.example"}
+        )
+    assert read_notes(run).tags == ("touch", "grant")
+    assert '<a class="chip" href="/runs?tag=touch">touch</a>' in shown
+    assert "Best &lt;b&gt;one" in shown
+    assert "<img" not in shown
+    assert (run.name in tagged, other.name in tagged) == (True, False)
+    assert foreign.status_code == 403
+    assert read_notes(run).name == "Best <b>one</b>"
 
 
 async def test_a_long_list_has_pages(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
         <input>.md       a text given to a team; of several, <input>-1.md, <input>-2.md, …
         journal.sqlite   every finished turn
         events.jsonl     the events, a line each
+        notes.yaml       name, tags and note of its owner, if there are any
         searches.jsonl   every literature look-up, a line each, if there are any
         searches.sqlite  the results of these look-ups, so that a resumed run sees the same
         result.json      the result: written after every stage, `finished` at the end

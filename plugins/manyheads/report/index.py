@@ -20,6 +20,7 @@ from manyheads.base.text import plain, shortened
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
+from manyheads.report.notes import NOTES, Notes, read_notes
 from manyheads.report.page import render
 from manyheads.report.top import read_measure
 
@@ -48,6 +49,7 @@ class RunEntry(BaseModel):
         at: start, in local time.
         sources: names of input folders next to it: reviewed, ranked or continued runs.
         measured: its novelty by measure, if measured.
+        notes: name, tags and note that its owner gave it.
         stamp: sizes and times of its files, to notice changes.
     """
 
@@ -65,7 +67,13 @@ class RunEntry(BaseModel):
     sources: tuple[str, ...] = ()
     report: bool = False
     measured: Mapping[str, float] = {}
+    notes: Notes = Notes()
     stamp: tuple[int, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What a list calls it."""
+        return self.notes.name or self.title or self.folder
 
     @property
     def when(self) -> str:
@@ -145,7 +153,7 @@ def _kept(base: Path) -> list[RunEntry]:
 def _stamp(folder: Path) -> tuple[int, ...]:
     """Time and size of each file that the list depends on; zeros for missing files."""
     stamp = list[int]()
-    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE):
+    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE, NOTES):
         try:
             stat = (folder / name).stat()
         except (OSError, ValueError):
@@ -160,7 +168,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> RunEntry:
     system, sources = _of_config(folder)
     about: dict[str, Any] = {
         "folder": folder.name, "system": system, "sources": sources, "at": _began(folder), "report": stamp[3] > 0,
-        "stamp": stamp,
+        "stamp": stamp, "notes": read_notes(folder) if stamp[5] else Notes(),
     }  # fmt: skip
     if not any(stamp[:3]):
         return RunEntry(**about, state="")

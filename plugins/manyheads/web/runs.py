@@ -22,6 +22,7 @@ from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import RunEntry
+from manyheads.report.notes import notes_of, read_notes, write_notes
 from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child
@@ -42,6 +43,7 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/runs/{name}/report.html", report)
     yield get("/runs/{name}/files/{file}", download)
     yield post("/runs/{name}/resume", resume)
+    yield post("/runs/{name}/notes", notes)
     for action in ACTIONS:
         yield post(f"/runs/{{name}}/{action}", control)
     yield get("/runs/{name}/requests/{request}", request_page)
@@ -65,7 +67,7 @@ def run_page(request: Request) -> Response:
     last = min(_number(request.query_params.get("before")) if "before" in request.query_params else end, end)
     first = max(0, last - WINDOW)
     return render(
-        request, "run.html.j2", entry=entry, log=log, shown=list(log.events(first, last)), first=first, last=last,
+        request, "run.html.j2", entry=entry, notes=read_notes(folder), log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
         **_state_values(runs, entry, log, state),
     )  # fmt: skip
@@ -173,6 +175,14 @@ async def resume(request: Request, form: FormData) -> Response:
     if (state := runs.state(entry)) not in ("stopped", "failed"):
         raise HTTPException(409, f"This run is {state}; only an interrupted run can be resumed.")
     runs.children.resume(entry.folder, entry.system)
+    return _back(request)
+
+
+async def notes(request: Request, form: FormData) -> Response:
+    """Name, tags and note of a run, from the form of its page."""
+    name, tags, text = (typed(form, each) or "" for each in ("name", "tags", "text"))
+    entry = _runs(request).entry(request.path_params["name"])
+    write_notes(_runs(request).path(entry.folder), notes_of(name, tags.split(","), text))
     return _back(request)
 
 

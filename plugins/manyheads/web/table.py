@@ -15,7 +15,7 @@ from manyheads.web.security import get
 PER_PAGE = 100
 USUAL = ("system", "state", "tokens", "cost", "begun")
 """Columns where none are chosen."""
-KEYS = ("system", "state", "q", "column", "sort")
+KEYS = ("system", "state", "tag", "q", "column", "sort")
 """What an address of the table may hold, beside its page."""
 Value = str | float | None
 
@@ -27,13 +27,16 @@ def routes() -> Iterator[BaseRoute]:
 def run_list(request: Request) -> Response:
     runs: RunsFolder = request.app.state.runs
     asked = {key: request.query_params.getlist(key) for key in KEYS}
-    system, state, text, sort = ("".join(asked[key][:1]).strip() for key in ("system", "state", "q", "sort"))
+    system, state, tag, text, sort = (
+        "".join(asked[key][:1]).strip() for key in ("system", "state", "tag", "q", "sort")
+    )
     every = [(entry, values(runs, entry)) for entry in runs.entries()]
     names = [*dict.fromkeys(name for _, values in every for name in values)]
     rows = [
         (entry, values)
         for entry, values in every
-        if system in ("", entry.system)
+        if (not tag or tag in entry.notes.tags)
+        and system in ("", entry.system)
         and state in ("", values["state"])
         and _matches(entry, text.casefold())
     ]
@@ -53,15 +56,15 @@ def run_list(request: Request) -> Response:
     return render(
         request, "runs.html.j2", rows=[(entry, {**values, **_figures(runs, entry, values)}) for entry, values in rows[(number - 1) * PER_PAGE : number * PER_PAGE]],
         total=len(rows), every=len(every), systems=sorted({entry.system for entry, _ in every if entry.system}), states=STATES,
-        system=system, state=state, q=text, number=number, pages=pages, link=link, sort=sort, names=names,
-        words=words, texts=("system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or USUAL)],
+        tags=sorted({each for entry, _ in every for each in entry.notes.tags}), tag=tag, system=system, state=state, q=text, number=number, pages=pages, link=link, sort=sort, names=names,
+        words=words, texts=("tags", "system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or USUAL)],
     )  # fmt: skip
 
 
 def values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
     """What the table can show of a run, by column."""
     return {
-        "system": entry.system, "models": ", ".join(entry.models), "state": runs.state(entry), "calls": entry.calls,
+        "tags": ", ".join(entry.notes.tags), "system": entry.system, "models": ", ".join(entry.models), "state": runs.state(entry), "calls": entry.calls,
         "tokens": entry.tokens, "cost": entry.cost, **entry.measured, "begun": entry.when,
     }  # fmt: skip
 
@@ -74,7 +77,17 @@ def words(value: Value) -> str:
 
 
 def _matches(entry: RunEntry, text: str) -> bool:
-    return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
+    return not text or any(
+        text in each.casefold()
+        for each in (
+            entry.title,
+            entry.folder,
+            entry.notes.name,
+            entry.notes.text,
+            *entry.notes.tags,
+            *entry.models,
+        )
+    )
 
 
 def _place(value: Value) -> tuple[bool, float, str]:

@@ -55,7 +55,7 @@ def evaluate(options: Evaluating, changes: Changes) -> None:
     from manyheads.engine.budget import Budget
     from manyheads.engine.jobs import finished_jobs
     from manyheads.suites.cells import RUN, cells_of, expected_runs, jobs_of
-    from manyheads.suites.evaluate import RECORD, run_jobs, summarise
+    from manyheads.suites.evaluate import run_jobs, summarise
     from manyheads.suites.shards import Shard, shards_in
     from manyheads.suites.spec import read_suite
 
@@ -71,7 +71,7 @@ def evaluate(options: Evaluating, changes: Changes) -> None:
     cells = cells_of(suite, times, load, folder, changes.settings())
     shard = Shard.parse(options.shard) if options.shard else None
     _need_one(options)
-    merged = shards_in(options.folders, RECORD) if options.merge else []
+    merged = shards_in(options.folders) if options.merge else []
     graph = jobs_of(shard.cells(cells) if shard else cells)
     if shard:
         limits = shard.share(limits, len(graph), len(jobs_of(cells)))

@@ -29,7 +29,7 @@ from manyheads.arena.store import FILE, Arena
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ChangedError, JournalError, RatingError
 from manyheads.base.files import read_text
-from manyheads.base.folders import JOURNAL, locked, write
+from manyheads.base.folders import JOURNAL, SUITE, locked, write
 from manyheads.base.resources import Resources, parse_json
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core.results import RESULT
@@ -216,7 +216,6 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-RECORD = "suite.json"
 LARGEST = 200_000_000
 """Maximum bytes of the record, which may contain texts of cases."""
 NAMED = 5
@@ -233,7 +232,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
         ChangedError: there are changes that are not accepted, or another process is running.
         JournalError: it is not a suite's folder.
     """
-    path, accepted = folder / RECORD, list[str]()
+    path, accepted = folder / SUITE, list[str]()
     if path.exists():
         before = read_record(path)
         if before.get("format") == FORMAT:
@@ -323,7 +322,7 @@ async def run_jobs(
     with ExitStack() as stack:
         with locked(out):
             accepted = begin(out, record, accept_changes=accept_changes)
-            merge(graph, merged, lambda folder: changes(read_record(folder / RECORD), record)[:NAMED])
+            merge(graph, merged, lambda folder: changes(read_record(folder / SUITE), record)[:NAMED])
             stack.callback(budget.close)
             shared = budget.open(out, _journals(out))
         finished = finished_jobs(graph)

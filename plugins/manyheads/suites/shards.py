@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 from manyheads.base.errors import ChangedError, ConfigError, JournalError
 from manyheads.base.files import folder_beside, make_folder
-from manyheads.base.folders import writing
+from manyheads.base.folders import SUITE, writing
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import Budget
@@ -128,14 +128,14 @@ def merge(
                 copytree(source, new, dirs_exist_ok=True, symlinks=True)
 
 
-def shards_in(folders: Sequence[Path], record: str) -> list[Path]:
+def shards_in(folders: Sequence[Path]) -> list[Path]:
     """The folders of shards that are named; raises `JournalError` if one is none."""
     if not folders:
         raise ConfigError(
             "--merge: no folders named", hint="manyheads eval SUITE --merge FOLDER FOLDER -o NEW"
         )
     for folder in folders:
-        if not (folder / record).is_file():
+        if not (folder / SUITE).is_file():
             raise JournalError(
                 f"{folder}: not the folder of a suite's shard", hint="name what --shard wrote to"
             )

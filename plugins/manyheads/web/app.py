@@ -96,7 +96,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
 
     Args:
         at_once: maximum number of runs that it works on at once.
-        project: another folder with arenas.
+        project: another folder with arenas, and with runs in it and below it.
     """
     children, opened = Children(folder.resolve(), at_once), arenas.Arenas(folder, project or folder)
     access.raters = opened.rater
@@ -130,7 +130,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             Exception: crash,
         },
     )
-    app.state.access, app.state.runs, app.state.arenas = access, RunsFolder(folder, children), opened
+    app.state.access, app.state.runs, app.state.arenas = access, RunsFolder(folder, children, project), opened
     return app
 
 

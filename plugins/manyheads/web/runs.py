@@ -171,10 +171,10 @@ async def control(request: Request, form: FormData) -> Response:
 async def resume(request: Request, form: FormData) -> Response:
     runs = _runs(request)
     entry = runs.entry(request.path_params["name"])
-    runs.path(entry.folder)
+    folder = runs.path(entry.folder)
     if (state := runs.state(entry)) not in ("stopped", "failed"):
         raise HTTPException(409, f"This run is {state}; only an interrupted run can be resumed.")
-    runs.children.resume(entry.folder, entry.system)
+    runs.children.resume(entry.folder, entry.system, folder=folder)
     return _back(request)
 
 

@@ -63,10 +63,7 @@ def run_list(request: Request) -> Response:
 
 def values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
     """What the table can show of a run, by column."""
-    return {
-        "tags": ", ".join(entry.notes.tags), "system": entry.system, "models": ", ".join(entry.models), "state": runs.state(entry), "calls": entry.calls,
-        "tokens": entry.tokens, "cost": entry.cost, **entry.measured, "begun": entry.when,
-    }  # fmt: skip
+    return {**entry.values, "state": runs.state(entry)}
 
 
 def words(value: Value) -> str:

@@ -42,7 +42,7 @@ def run_list(request: Request) -> Response:
     ]
     if (column := sort.removeprefix("-")) in names:
         rows.sort(key=lambda row: _place(row[1].get(column)), reverse=sort != column)
-        rows.sort(key=lambda row: row[1].get(column) is None)
+        rows.sort(key=lambda row: row[1].get(column) in (None, ""))  # those without a value come last
     pages = max(1, -(-len(rows) // PER_PAGE))
     number = max(
         1, min(int(page) if (page := request.query_params.get("page", "1")[:9]).isdecimal() else 1, pages)

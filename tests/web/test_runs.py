@@ -93,6 +93,19 @@ async def test_a_run_gets_a_name_tags_and_a_note(tmp_path: Path) -> None:
     assert read_notes(run).name == "Best <b>one</b>"
 
 
+async def test_the_ideas_of_runs_are_sorted_by_their_scores(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "20260101-000000-a", finished=True)
+    shutil.copy(RESULTS / "virsci.json", run / "result.json")
+    a_run(tmp_path / "20260101-000000-b", finished=True)
+    known = json.loads((run / "result.json").read_text("utf-8"))["result"]["ideas"]
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/ideas?run={run.name}&sort=-novelty")).text
+        none = (await client.get("/ideas?run=20260101-000000-b")).text
+    scores = [float(each) for each in re.findall(r'data-name="Novelty">([\d.]+)<', page)]
+    assert scores == sorted((each["novelty"] for each in known), reverse=True)
+    assert "no ideas" in none
+
+
 async def test_a_long_list_has_pages(tmp_path: Path) -> None:
     for number in range(105):
         a_run(tmp_path / f"20260101-{number:06}-x", finished=True)

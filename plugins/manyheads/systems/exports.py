@@ -156,13 +156,13 @@ def as_json(run: RunResult[Any], folder: Path) -> str:
 
 def as_csv(run: RunResult[Any], folder: Path) -> str:
     """The system's table, else every idea with its scores."""
-    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
+    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*ideas(run)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = ([row.get(name) for name in columns] for row in rows)
     return csv_text([columns, *cells]) if rows else ""
 
 
-def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
+def ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
     """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
     best = getattr(run.result, "idea", None)
     lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}

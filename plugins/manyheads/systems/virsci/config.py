@@ -1,12 +1,13 @@
 """Settings and inputs of VirSci, its stages, and the tasks required of roles."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from manyheads.asking import replies as shared
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Slot, Strict
+from manyheads.systems.ideas import Several
 from manyheads.systems.virsci import replies
 from manyheads.team.run import DiscussionSettings, TurnsConfig
 from manyheads.team.tools import LOOK_UPS
@@ -112,6 +113,19 @@ class TopicInput(Inputs):
 
     topic: Annotated[TextOrNone, Slot("all")] = None
     """A fixed topic; a team that is given one skips its topic discussion."""
+
+
+class VirSciInputs(TopicInput):
+    """A topic, and ideas to start from."""
+
+    in_full = frozenset({"idea"})
+
+    idea: Annotated[Several, Slot(file=True, metavar="RUN#NUMBER|RUN|FILE|TEXT")] = ()
+    """An idea to start from: the team looks for more like it, and merges several. Without a topic, on the idea's own."""
+
+    def course(self) -> dict[str, Any]:
+        """Without the ideas, which prompts contain."""
+        return {"topic": self.topic}
 
 
 _NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {

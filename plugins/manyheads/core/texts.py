@@ -83,13 +83,21 @@ class _WithAbstract(Part):
 def is_there(path: Path) -> bool:
     """Whether the file or folder exists. For `FILE:LINE` and `RUN#NUMBER`, whether the file or the run does."""
     line, (run, number) = LINE.fullmatch(str(path)), run_and_number(str(path))
-    return path.exists() or (line is not None and Path(line[1]).is_file()) or (number is not None and run.exists())
+    return (
+        path.exists()
+        or (line is not None and Path(line[1]).is_file())
+        or (number is not None and run.exists())
+    )
 
 
 def run_and_number(named: str) -> tuple[Path, int | None]:
     """The folder of a run and the number of one of its ideas, of `RUN#7`; any other name has no number."""
-    with suppress(OSError):  # a text, not a valid file name
-        if (part := IDEA.fullmatch(named)) and not Path(named).exists() and (Path(part[1]) / RESULT).is_file():
+    with suppress(OSError, ValueError):  # a text, not a valid file name
+        if (
+            (part := IDEA.fullmatch(named))
+            and not Path(named).exists()
+            and (Path(part[1]) / RESULT).is_file()
+        ):
             return Path(part[1]), int(part[2])
     return Path(named), None
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel
 
 from manyheads.asking.forms import shipped_forms
 from manyheads.asking.prompts import Prompts
@@ -54,7 +54,7 @@ def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
 
 
 NAMED = 5  # entries without an abstract in a warning
-KINDS = "the folder of a run with an idea, or one of its ideas as RUN#NUMBER, a text file, or a text in quotes"
+KINDS = "the folder of a run with an idea, one of its ideas as RUN#NUMBER, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
 BACKGROUND_KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
 
@@ -88,6 +88,19 @@ class Entry:
     def whole(self) -> str:
         """The text with its title."""
         return "\n\n".join(filter(None, (self.title, self.text)))
+
+
+@dataclass(frozen=True)
+class GivenIdeas:
+    """Ideas that a run begins with; of a scientist who is asked about one, what they said when it was found."""
+
+    ideas: tuple[Entry, ...]
+    own_words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{count(len(self.ideas), 'idea')}: {'; '.join(one.title or one.text[:60] for one in self.ideas)}"
+        )
 
 
 def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
@@ -137,26 +150,31 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     if not isinstance(idea, Idea) or not idea.body.strip():
         hint = "name the folder of a run with an idea"
         raise SubjectError(f"{named}: this run did not produce an idea", hint=hint)
-    topic: str = getattr(getattr(run.result, "topic", None), "topic", "")
-    goal = {"indicator": revisions.indicator, "area": revisions.area}
-    entry = Entry(named, idea.title, idea.body, idea.form, **goal, topic=topic)
+    entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator, area=revisions.area)
+    entry = replace(entry, topic=getattr(getattr(run.result, "topic", None), "topic", ""))
     if not versions:
         return entry
     return replace(entry, round=idea.number, settled=after is None or versions[-1].number <= after)
 
 
-def ideas_by_number(result: object) -> dict[int, Idea]:
+def listed_ideas(result: BaseModel) -> list[tuple[str, Idea]]:
+    """Every idea in the lists of a result, including rounds, with the name of its list; without lists, the idea."""
+    lists: dict[str, list[Any]] = {name: each for name, each in result if isinstance(each, list)}
+    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
+    ideas = [(name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries]
+    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
+    best = getattr(result, "idea", None)
+    return found or ([("", best)] if isinstance(best, Idea) else [])
+
+
+def ideas_by_number(result: BaseModel) -> dict[int, Idea]:
     """The ideas of a result: the final ones of a run that ends with several, else all; of two with one number, the later one."""
-    for name in ("final", "ideas", "rounds"):
-        entries: Sequence[object] = getattr(result, name, None) or ()
-        ideas = (each if isinstance(each, Idea) else getattr(each, "idea", None) for each in entries)
-        if found := {each.number: each for each in ideas if isinstance(each, Idea) and each.body.strip()}:
-            return found
-    idea = getattr(result, "idea", None)
-    return {idea.number: idea} if isinstance(idea, Idea) else {}
+    ideas = listed_ideas(result)
+    final = [(name, idea) for name, idea in ideas if name == "final"]
+    return {idea.number: idea for _, idea in final or ideas if idea.body.strip()}
 
 
-def idea_of(result: object, number: int | None, folder: Path) -> object:
+def idea_of(result: BaseModel, number: int | None, folder: Path) -> object:
     """The idea of a result, or the one of a number; raises `SubjectError` if there is none of this number."""
     if number is None:
         return getattr(result, "idea", None)

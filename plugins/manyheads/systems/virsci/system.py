@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic
-from manyheads.systems.ideas import read_idea
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
@@ -31,7 +30,7 @@ async def virsci(run: VirSciRun) -> None:
     """
     team = await select_team(run)
     result, joined = run.result, len(team.members)
-    starts = [one.topic or one.title or one.text for one in run.material or ()]
+    starts = [one.topic or one.title or one.text for one in (run.material.ideas if run.material else ())]
     if (topic := run.config.inputs.topic or next(iter(starts), None)) is None:
         topic = await find_topic(run, team)
     else:
@@ -138,6 +137,6 @@ VIRSCI = System(
     corpus=lambda config: True,
     searches=config.searches,
     team=lambda config: config.settings,
-    read=lambda config: tuple(map(read_idea, config.inputs.idea)),
+    read=config.read,
     steers=config.STEERS,
 )

@@ -90,6 +90,7 @@ LACKING = {
     "idea-comparison": "nothing to compare",
     "retrieval-recall": "no paper cites",
     "planted-error": "reviews",
+    "interview": "needs the input idea",
 }
 """What those lack that a chat cannot give, or the sample corpus; it is said in words."""
 

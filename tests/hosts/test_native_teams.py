@@ -79,7 +79,7 @@ STOPPED = [
     pytest.param(host, system, marks=[] if (system, at) == (QUICK, 1) else [pytest.mark.slow])
     for number, system in enumerate(ASKED)
     for at, host in enumerate(HOSTS)
-    if system == QUICK or number % len(HOSTS) == at
+    if system != "interview" and (system == QUICK or number % len(HOSTS) == at)  # it asks one question
 ]
 
 
@@ -124,7 +124,7 @@ async def test_without_what_it_is_about_nothing_is_begun(made: Made, system: str
     team = made(system)
     with pytest.raises(
         ConfigError,
-        match=f"{system}: (needs the input topic|needs the input subject|needs (a|the input) background|needs the input target|needs the input ideas|needs the input paper)",
+        match=rf"{system}: needs (a background|the input \w+)",
     ):
         await team.run(" ")
     assert not (tmp_path / "runs").exists()

@@ -22,6 +22,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "paper.md").write_text("# Owls\n\nWe plan with owls.", encoding="utf-8")
     (tmp_path / "secret.md").write_text("secret", encoding="utf-8")
     (tmp_path / "secret.jsonl").write_text('{"text": "secret"}\n', encoding="utf-8")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "result.json").write_text("{}", encoding="utf-8")
     (home / "link.md").symlink_to(tmp_path / "secret.md")
     (home / "lines.jsonl").symlink_to(tmp_path / "secret.jsonl")
     (home / "papers" / "out").symlink_to(tmp_path)
@@ -44,6 +46,7 @@ def test_files_of_the_folder_are_inputs(folder: Path) -> None:
         "~/secret.md",
         "link.md",
         "lines.jsonl:1",
+        "../old#1",
         "papers",
         "papers/out/secret.md",
         "/",

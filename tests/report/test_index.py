@@ -89,7 +89,34 @@ def test_a_run_is_linked_with_what_was_made_from_it(tmp_path: Path) -> None:
     page = write_index(base)
     assert page
     assert "1.25," in Links(page).words
-    assert Links(page).links.count(f"{run.name}/report.html") == 3
+    assert Links(page).links.count(f"{run.name}/report.html") == 4
+
+
+def test_runs_made_from_each_other_are_drawn_as_chains(tmp_path: Path) -> None:
+    base = tmp_path / "runs"
+    first, one, other, both, last = [copied(base, NAME.format(number)) for number in range(5)]
+    for folder, sources in {one: [first], other: [first], both: [one, other], last: [both]}.items():
+        shutil.rmtree(folder)
+        copied(
+            base, folder.name, inputs={"idea": [f"../{each.name}#{n}" for each in sources for n in (1, 2)]}
+        )
+    copied(base, "alone")
+    [chain] = index.chains(entries(base))
+    assert sorted(depth for depth, _ in chain) == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+    ]  # a merge below both, what follows it below one
+    assert [each.folder for depth, each in chain if depth in (0, 3)] == [first.name, last.name]
+    write_index(base)
+    page = (base / INDEX).read_text(encoding="utf-8")
+    drawn = page[page.index("h-chains") :]
+    assert drawn.count("<ul") == drawn.count("</ul>") == 5
+    assert drawn.count("<li") == drawn.count("</li>") == 6
+    assert "alone" not in drawn
 
 
 def test_odd_and_damaged_folders_spoil_nothing(tmp_path: Path) -> None:

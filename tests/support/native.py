@@ -49,6 +49,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mamorx": {"mamorx": {"exchanges": 3, "novelty": {"enabled": False}}},
     "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
+    "interview": {"inputs": {"idea": "We plan with owls.", "scientist": "Scientist3"}},
     "idea-match": {},
     "retrieval-recall": {},
     "planted-error": {},

@@ -45,6 +45,29 @@ def test_a_teams_idea_with_its_experiment_is_in_no_form(tmp_path: Path) -> None:
     assert read_idea(named, 2) == found
 
 
+def test_an_idea_by_its_number(tmp_path: Path) -> None:
+    first, later = (idea(title, number=2, round=n) for n, title in enumerate(("Given up", "Kept"), 1))
+    team = run(
+        tmp_path / "team",
+        ideas=[idea("Cats", number=1), first, later],
+        idea=TEAM,
+        topic={"topic": "Night", "fixed": True},
+    )
+    assert [read_idea(f"{team}#{number}").title for number in (1, 2)] == ["Cats", "Kept"]  # of the last round
+    assert (read_idea(f"{team}#1").topic, read_idea(f"{team}#1").source) == ("Night", f"{team}#1")
+    revised = read_idea(f"{rebuttal(tmp_path / 'revised')}#2")
+    assert (revised.fields["method"], revised.round) == ("Method 2.", 2)
+    with pytest.raises(SubjectError, match="no idea 3") as unknown:
+        read_idea(f"{team}#3")
+    assert unknown.value.tried == "1 Cats; 2 Kept"
+    Path(f"{team}#1").mkdir()
+    with pytest.raises(SubjectError, match="not a run folder"):  # a folder of this very name
+        read_idea(f"{team}#1")
+    assert read_idea("Bats are the new owls, see issue #1").text == "Bats are the new owls, see issue #1"
+    with pytest.raises(SubjectError, match="no such file"):
+        read_idea("gone#1")
+
+
 @pytest.mark.parametrize(
     ("after", "number", "settled"),
     [(None, 3, True), (0, 0, False), (1, 1, False), (2, 2, False), (3, 3, True), (10, 3, True)],

@@ -1,6 +1,7 @@
 """The form that starts a run: fields, problems beside them, files, the estimate."""
 
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from golden.runs import FOLDERS
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.web.children import Child
@@ -158,6 +160,29 @@ async def test_problems_stand_beside_their_fields(
     assert value.replace("'", "&#39;") in page.text  # what was typed is still there
     assert not queued(client)
     assert not folders(tmp_path)
+
+
+async def test_a_finished_runs_ideas_begin_others_with_its_settings(tmp_path: Path) -> None:
+    parent = tmp_path / "20260101-000000-old"
+    shutil.copytree(FOLDERS / "virsci-finished", parent)
+    merged = f"/start/virsci?run={parent.name}&idea=1&idea=3"
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/runs/{parent.name}")).text
+        assert re.findall(r'name="idea" value="(\d+)"', page) == ["1", "2", "3"]
+        actions = re.findall(r'(?:form)?action="(/start/[^"]+)"', page)
+        assert actions == [f"/start/{name}" for name in ("virsci", "rebuttal", "ranking", "interview")]
+        for action in (*actions, "/start/mamorx"):
+            filled = (await client.get(f"{action}?run={parent.name}")).text
+            assert f"{parent}" in filled, action
+        started = await send(client, merged, merged, **{"do": "start", "budget.calls": "9"})
+        assert started.status_code == 303
+        assert (await client.get(f"/start/rebuttal?run={parent.name}&idea=1&idea=3")).status_code == 400
+        assert (await client.get(f"/start/virsci?run={parent.name}&idea=9")).status_code == 400
+        assert (await client.get("/start/virsci?run=../elsewhere")).status_code == 404
+        config = config_of(queued(client)[0])
+    assert config["inputs"]["idea"] == [f"{parent}#1", f"{parent}#3"]
+    assert (config["embedding"], config["virsci"]["team"]["size"]) == ("lexical", 3)  # as in the finished run
+    assert config["budget"]["calls"] == 9
 
 
 async def test_a_needed_input_is_asked_for(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from manyheads.cli import (
     arena,
     corpus,
     evaluate,
+    follow_up,
     inspect,
     keys,
     mcp,
@@ -106,6 +107,9 @@ manyheads mcp --http --port 9000""",
 manyheads bundle runs
 manyheads bundle runs -o site.zip --replace""",
     "resume": "manyheads resume my-run -s budget.calls=500",
+    "more": "manyheads more my-run 7",
+    "merge": "manyheads merge my-run 3 9 --estimate",
+    "ask": 'manyheads ask my-run Scientist12 "Which data would you use?" --idea 7',
     "review": """
 manyheads review paper.pdf -m openai/gpt-4o-mini
 manyheads review abstracts.jsonl --form rating --repeats 5""",
@@ -172,6 +176,9 @@ app = typer.Typer(
 app.command("init")(project.init)
 app.command("run", cls=SystemCommand)(run.run)
 app.command("resume")(run.resume)
+app.command("more")(follow_up.more)
+app.command("merge", help="Merge ideas of a finished run, as `more` with several numbers.")(follow_up.more)
+app.command("ask")(follow_up.ask)
 app.command("review")(review.review)
 app.command("report")(run.report)
 app.command("show")(inspect.show)

@@ -14,13 +14,15 @@ from manyheads.base.files import expanded, read_text
 from manyheads.base.papers import web_address
 from manyheads.base.resources import parse_json
 from manyheads.base.text import count
-from manyheads.core.results import Part, read_result
+from manyheads.core.results import RESULT, Part, read_result
 
 LARGEST = 4_000_000
 """Maximum bytes of a text: more than a book, less than a dataset named by mistake."""
 HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
 LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
 """A line of a file with several texts: `FILE.jsonl:LINE`."""
+IDEA = re.compile(r"(.+)#([0-9]{1,9})")
+"""An idea of a run by its number: `RUN#NUMBER`."""
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
 
@@ -79,9 +81,25 @@ class _WithAbstract(Part):
 
 
 def is_there(path: Path) -> bool:
-    """Whether the file or folder exists. For `FILE:LINE`, whether the file does."""
-    line = LINE.fullmatch(str(path))
-    return path.exists() or (line is not None and Path(line[1]).is_file())
+    """Whether the file or folder exists. For `FILE:LINE` and `RUN#NUMBER`, whether the file or the run does."""
+    line, (run, number) = LINE.fullmatch(str(path)), run_and_number(str(path))
+    return (
+        path.exists()
+        or (line is not None and Path(line[1]).is_file())
+        or (number is not None and run.exists())
+    )
+
+
+def run_and_number(named: str) -> tuple[Path, int | None]:
+    """The folder of a run and the number of one of its ideas, of `RUN#7`; any other name has no number."""
+    with suppress(OSError, ValueError):  # a text, not a valid file name
+        if (
+            (part := IDEA.fullmatch(named))
+            and not Path(named).exists()
+            and (Path(part[1]) / RESULT).is_file()
+        ):
+            return Path(part[1]), int(part[2])
+    return Path(named), None
 
 
 def read_subject(path: Path) -> Subject:
@@ -198,7 +216,7 @@ def path_of(named: str, kinds: str) -> Path | None:
         or LINE.fullmatch(named)
         or NAME.fullmatch(named)
         # a slash in a single word means a folder, except in a script without spaces between words
-        or ("/" in named and named.isascii() and len(named.split()) == 1)
+        or (("/" in named or IDEA.fullmatch(named)) and named.isascii() and len(named.split()) == 1)
     ):
         raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")
     return None

@@ -17,7 +17,7 @@ from manyheads.base.text import printable
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.config.files import parse_set
 from manyheads.core import NOTHING, Usage
-from manyheads.core.texts import LINE
+from manyheads.core.texts import IDEA, LINE
 from manyheads.models.prices import need_prices
 from manyheads.systems.loading import load
 
@@ -106,7 +106,7 @@ class Bounds:
         """The file or folder of this name, links resolved; None if there is none."""
         if not text or len(text) > LONGEST or "\0" in text:
             return None
-        line = LINE.fullmatch(text)
+        line = LINE.fullmatch(text) or IDEA.fullmatch(text)
         for name in (text, *([line[1]] if line else [])):
             with suppress(OSError, RuntimeError, ValueError):  # no possible name, a loop of links
                 if (path := self.folder / expanded(name)).exists():

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from os.path import normpath
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -298,7 +299,7 @@ def _of_config(folder: Path) -> tuple[str, tuple[str, ...]]:
                 case list() as values:
                     waiting += cast(list[Any], values)
                 case str() as value if value[-LONGEST:].count("/") and "\n" not in value:
-                    path = Path(value)
+                    path = Path(normpath(folder.absolute() / value.partition("#")[0]))
                     if path.parent.name == folder.absolute().parent.name and path.name != folder.name:
                         sources.append(path.name)
                 case _:
@@ -343,6 +344,25 @@ def rows(runs: Iterable[RunEntry]) -> list[RunRow]:
     ]
 
 
+def chains(runs: Iterable[RunEntry]) -> list[list[tuple[int, RunEntry]]]:
+    """Runs made from each other: each chain begins with its first run, and has each run below its source, with its depth.
+
+    A run of several sources stands below each of them, and what was made from it below the first.
+    """
+    by_name = {row.entry.folder: row for row in rows(runs)}
+    found, seen = list[list[tuple[int, RunEntry]]](), set[str]()
+    for first in [row.entry for row in by_name.values() if row.uses and not row.sources]:
+        found.append(chain := [])
+        waiting = [(0, first)]
+        while waiting:
+            depth, entry = waiting.pop()
+            chain.append((depth, entry))
+            if entry.folder not in seen:
+                seen.add(entry.folder)
+                waiting += [(depth + 1, each) for each in by_name[entry.folder].uses[::-1]]
+    return found
+
+
 def is_ours(base: Path) -> bool:
     """Whether the folder has a start page by manyheads."""
     try:
@@ -376,7 +396,8 @@ def write_index(base: Path) -> Path | None:
 def index_page(base: Path, runs: Iterable[RunEntry], files: Mapping[str, Iterable[str]] = {}) -> str:
     """The start page; `files` are the names of other files to link, by run."""
     values = {"generator": GENERATOR, "name": plain(base.resolve().name), "note": f"{BY_FIELD}."}
-    html = render("manyheads.report", "index.html.j2", {**values, "rows": rows(runs), "files": files})
+    shown = {**values, "rows": rows(runs), "files": files, "chains": chains(runs)}
+    html = render("manyheads.report", "index.html.j2", shown)
     return html.encode("utf-8", "replace").decode()
 
 

@@ -21,9 +21,10 @@ from manyheads.base.text import count
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
+from manyheads.core.texts import run_and_number
 from manyheads.literature.lookup import LEDGER, SearchLedger
 from manyheads.report.drawing import hues
-from manyheads.report.record import Record
+from manyheads.report.record import Record, section
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
@@ -111,6 +112,16 @@ class Page:
         for event in self.record.of(Searched):
             ledger.note(event)
         return ledger
+
+    @property
+    def sources(self) -> list[tuple[str, str]]:
+        """The runs among the inputs, each with the link to its report; one of their ideas as `RUN#NUMBER`."""
+        inputs, folder = section(self.record.config, "inputs").values(), self.record.folder
+        named = [
+            one for each in inputs for one in (cast(list[object], each) if isinstance(each, list) else [each])
+        ]
+        links = {one: report_link(run_and_number(str(folder / one))[0], folder) for one in map(str, named)}
+        return [(Path(one).name, link) for one, link in links.items() if link]
 
     @property
     def searches(self) -> dict[tuple[str, str], list[Searched]]:

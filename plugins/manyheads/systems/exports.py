@@ -20,6 +20,7 @@ from manyheads.datasets.opening import open_corpus
 from manyheads.documents.programs import run_pandoc
 from manyheads.models.offline import LABEL
 from manyheads.report.references import REFERENCES, links_of
+from manyheads.systems.ideas import listed_ideas
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 log = logging.getLogger("manyheads")
@@ -163,14 +164,10 @@ def as_csv(run: RunResult[Any], folder: Path) -> str:
 
 
 def ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
-    """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
-    best = getattr(run.result, "idea", None)
-    lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
-    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
-    ideas = ((name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries)
-    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
+    """Every idea of a result with its numbers; the final one is marked."""
+    best, found = getattr(run.result, "idea", None), listed_ideas(run.result)
     several = len({name for name, _ in found}) > 1
-    for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
+    for name, idea in found:
         chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
         references = "; ".join(plain(paper.title) for paper in run.cited(idea.references))
         listed = {"list": name} if several else {}

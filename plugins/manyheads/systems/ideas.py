@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel
 
 from manyheads.asking.forms import shipped_forms
 from manyheads.asking.prompts import Prompts
@@ -18,7 +18,7 @@ from manyheads.base.text import count
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
-from manyheads.core.texts import Given, Subject, path_of, read_subject, text_of
+from manyheads.core.texts import Given, Subject, path_of, read_subject, run_and_number, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.documents import read_apart
 from manyheads.documents.folders import PAPERS, main_tex
@@ -54,7 +54,7 @@ def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
 
 
 NAMED = 5  # entries without an abstract in a warning
-KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
+KINDS = "the folder of a run with an idea, one of its ideas as RUN#NUMBER, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
 BACKGROUND_KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
 
@@ -71,6 +71,7 @@ class Entry:
         round: number of revisions; None if unknown.
         settled: whether its run had ended by the requested round; None without rounds.
         indicator, area: the quality that its run improved, and its research field; empty if unknown.
+        topic: of its run; empty without one.
     """
 
     source: str
@@ -81,6 +82,25 @@ class Entry:
     settled: bool | None = None
     indicator: str = ""
     area: str = ""
+    topic: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The text with its title."""
+        return "\n\n".join(filter(None, (self.title, self.text)))
+
+
+@dataclass(frozen=True)
+class GivenIdeas:
+    """Ideas that a run begins with; of a scientist who is asked about one, what they said when it was found."""
+
+    ideas: tuple[Entry, ...]
+    own_words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{count(len(self.ideas), 'idea')}: {'; '.join(one.title or one.text[:60] for one in self.ideas)}"
+        )
 
 
 def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
@@ -109,7 +129,7 @@ def read_contest(named: str | None, ideas: Sequence[str], after: int | None = No
 
 
 def read_idea(named: str, after: int | None = None) -> Entry:
-    """An idea by name: the folder of a run, a text file, or a text.
+    """An idea by name: the folder of a run, an idea of it as `RUN#NUMBER`, a text file, or a text.
 
     Args:
         after: for a run that revised its idea, the version after this number of revisions, or the last; default: the final one.
@@ -118,21 +138,51 @@ def read_idea(named: str, after: int | None = None) -> Entry:
         SubjectError: it is missing, cannot be read, or has no idea.
     """
     path = path_of(named, KINDS)
-    if path is None or not path.is_dir():
+    folder, number = run_and_number(named)
+    if path is None or not folder.is_dir():
         subject = text_of(named, "the idea", KINDS) if path is None else read_paper_or_text(path, idea=True)
         return Entry(subject.source, subject.title, subject.text)
-    run = load(path, unfinished=False)
+    run = load(folder, unfinished=False)
     revisions = own(run.system).revisions(run.result) or Revisions(())
-    versions, idea = revisions.versions, getattr(run.result, "idea", None)
-    if versions and after is not None:
+    versions, idea = revisions.versions, idea_of(run.result, number, folder)
+    if versions and after is not None and number is None:
         idea = next((each for each in reversed(versions) if each.number <= after), None)
     if not isinstance(idea, Idea) or not idea.body.strip():
         hint = "name the folder of a run with an idea"
         raise SubjectError(f"{named}: this run did not produce an idea", hint=hint)
     entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator, area=revisions.area)
+    entry = replace(entry, topic=getattr(getattr(run.result, "topic", None), "topic", ""))
     if not versions:
         return entry
     return replace(entry, round=idea.number, settled=after is None or versions[-1].number <= after)
+
+
+def listed_ideas(result: BaseModel) -> list[tuple[str, Idea]]:
+    """Every idea in the lists of a result, including rounds, with the name of its list; without lists, the idea."""
+    lists: dict[str, list[Any]] = {name: each for name, each in result if isinstance(each, list)}
+    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
+    ideas = [(name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries]
+    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
+    best = getattr(result, "idea", None)
+    return found or ([("", best)] if isinstance(best, Idea) else [])
+
+
+def ideas_by_number(result: BaseModel) -> dict[int, Idea]:
+    """The ideas of a result: the final ones of a run that ends with several, else all; of two with one number, the later one."""
+    ideas = listed_ideas(result)
+    final = [(name, idea) for name, idea in ideas if name == "final"]
+    return {idea.number: idea for _, idea in final or ideas if idea.body.strip()}
+
+
+def idea_of(result: BaseModel, number: int | None, folder: Path) -> object:
+    """The idea of a result, or the one of a number; raises `SubjectError` if there is none of this number."""
+    if number is None:
+        return getattr(result, "idea", None)
+    if number not in (ideas := ideas_by_number(result)):
+        tried = "; ".join(f"{each.number} {each.title or each.body[:60]}" for each in ideas.values())
+        hint = "name one of these" if ideas else "name the folder of a run with ideas"
+        raise SubjectError(f"{folder}: has no idea {number}", tried=tried or None, hint=hint)
+    return ideas[number]
 
 
 def with_ideas(named: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -281,15 +331,16 @@ def _papers(path: Path, named: str, most: int) -> Background:
 
 def _behind(named: str) -> Background:
     """The background of a run's idea: that of the run, or the references of the idea."""
-    path = path_of(named, BACKGROUND_KINDS)
-    if path is None or not path.is_dir():
+    path, number = run_and_number(named)
+    if path_of(named, BACKGROUND_KINDS) is None or not path.is_dir():
         return Background()  # nothing is known of any other idea
     try:
         run = load(path, unfinished=False)
         config = reopen(path) if (path / CONFIG).is_file() else None
         background = system_of(config).read(config) if config else None
         if not isinstance(background, Background):
-            background = Background("", tuple(_known(config, run.cited(run.result.idea.references))))
+            idea = cast(Idea, idea_of(run.result, number, path))
+            background = Background("", tuple(_known(config, run.cited(idea.references))))
     except UserError as error:
         problem = f"{named}: its background can no longer be read: {error}"
         raise SubjectError(problem, hint="name the abstracts again: --background FILE") from error

@@ -3,6 +3,7 @@ answered by people."""
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -21,10 +22,11 @@ from manyheads.base.folders import CONFIG, EVENTS, REPORT
 from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
-from manyheads.report.index import RunEntry
+from manyheads.report.index import RunEntry, chains
 from manyheads.report.notes import notes_of, read_notes, write_notes
 from manyheads.systems.exports import SHARED, exported
-from manyheads.systems.results import write_report
+from manyheads.systems.ideas import ideas_by_number
+from manyheads.systems.results import load, write_report
 from manyheads.web.children import Action, Child
 from manyheads.web.folder import LIVE, RunsFolder
 from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
@@ -69,8 +71,17 @@ def run_page(request: Request) -> Response:
     return render(
         request, "run.html.j2", entry=entry, notes=read_notes(folder), log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
-        **_state_values(runs, entry, log, state),
+        **_state_values(runs, entry, log, state), **(_onward(runs, name) if state == "finished" else {}),
     )  # fmt: skip
+
+
+def _onward(runs: RunsFolder, name: str) -> dict[str, Any]:
+    """What `onward.html.j2` shows of a run: ideas that others can begin with, and the chains that it stands in."""
+    lists = [each for each in chains(runs.entries()) if any(run.folder == name for _, run in each)]
+    with suppress(UserError):  # damaged
+        result = load(runs.path(name), unfinished=False).result
+        return {"chains": lists, "ideas": ideas_by_number(result), "result": result}
+    return {"chains": lists}
 
 
 def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from manyheads.core.results import currency_of
 from manyheads.engine.estimate import LONGER, estimate, excess
 from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.systems import systems
+from manyheads.systems.follow_up import follow_up
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.folder import MissingRunError, RunsFolder
@@ -41,6 +42,7 @@ RUN = (
 )  # fmt: skip
 LEFT_OUT = ("system", "paths", "models", "roles")
 EMPTY: tuple[Any, ...] = ("", [], {}, None)
+NUMBER = re.compile(r"[0-9]{1,9}")
 MORE = "more"
 """The field for further keys, in YAML."""
 
@@ -93,7 +95,11 @@ def form_page(request: Request) -> Response:
 def _base(request: Request) -> RunConfig:
     if (name := request.path_params["config"]) not in configs():
         raise HTTPException(404)
-    return load([name])
+    query, runs = request.query_params, cast(RunsFolder, request.app.state.runs)
+    if not (run := query.get("run")):
+        return load([name])
+    numbers = [int(each) for each in query.getlist("idea") if NUMBER.fullmatch(each)]
+    return load([name], follow_up(runs.path(run), load([name]).system, numbers))
 
 
 def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:
@@ -106,7 +112,7 @@ def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) 
         request, "start.html.j2", status=status, system=system, config=request.path_params["config"],
         groups=groups(system.name), texts={**texts, **filled.texts}, filled=filled, slots=_slots(system),
         finished=[each for each in runs.entries() if each.state == "finished"][:200],
-        once=secrets.token_urlsafe(12), longer=LONGER, largest=LARGEST_UPLOAD // 1_000_000,
+        query=f"?{request.url.query}" * bool(request.url.query), once=secrets.token_urlsafe(12), longer=LONGER, largest=LARGEST_UPLOAD // 1_000_000,
     )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class RankingInputs(Inputs):
     target: Annotated[FileOrText, TARGET_SLOT] = None
     """The abstract whose idea is ranked with the others: a text file, the folder of a run, or the text itself."""
     ideas: Annotated[Several, IDEAS_SLOT] = ()
-    """The ideas to rank: folders of runs, text files, or texts."""
+    """The ideas to rank: folders of runs, their ideas as RUN#NUMBER, text files, or texts."""
 
     def course(self) -> dict[str, Any]:
         """Nothing: every prompt contains the texts."""

@@ -124,6 +124,7 @@ async def propose_ideas(
         variables = {
             "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
             "references": references, "previous": previous, "summaries": list(archive.summaries),
+            "starts": [each.whole for each in run.material.ideas] if run.material else [],
             "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
         }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic

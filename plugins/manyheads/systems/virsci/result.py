@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from manyheads.core.results import Abstract, Draft, Part, Person, ScoredIdea, Topic
 from manyheads.measures.team import JointPapers
+from manyheads.systems.ideas import GivenIdeas
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
 from manyheads.team.run import Guest, Run
 
@@ -150,4 +151,4 @@ class VirSciResult(TeamResult):
         )
 
 
-VirSciRun = Run[VirSciResult, VirSciConfig]
+VirSciRun = Run[VirSciResult, VirSciConfig, GivenIdeas | None]

@@ -6,7 +6,7 @@ from manyheads.core.results import Abstract, ScoredIdea, Topic
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
-from manyheads.systems.virsci.config import TopicInput, VirSciConfig
+from manyheads.systems.virsci.config import VirSciConfig, VirSciInputs
 from manyheads.systems.virsci.ideas import DiscardedIdea, find_ideas, most_confident
 from manyheads.systems.virsci.result import Ballot, VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
@@ -21,7 +21,7 @@ from manyheads.team.team import Team
 async def virsci(run: VirSciRun) -> None:
     """Run the stages.
 
-    A fixed `topic` skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With
+    A fixed `topic`, or an idea to start from, skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With
     `self_review.enabled` a sixth stage follows, which may send the team back to the abstract or to new ideas.
 
     Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). It leaves
@@ -30,7 +30,8 @@ async def virsci(run: VirSciRun) -> None:
     """
     team = await select_team(run)
     result, joined = run.result, len(team.members)
-    if (topic := run.config.inputs.topic) is None:
+    starts = [one.topic or one.title or one.text for one in (run.material.ideas if run.material else ())]
+    if (topic := run.config.inputs.topic or next(iter(starts), None)) is None:
         topic = await find_topic(run, team)
     else:
         result.topic, result.turns["topic"] = Topic(topic=topic, fixed=True), 0
@@ -126,7 +127,7 @@ VIRSCI = System(
     class_name="VirSci",
     about="Scientists who discuss a research topic, vote on ideas and write the abstract of the best one.",
     config=VirSciConfig,
-    inputs=TopicInput,
+    inputs=VirSciInputs,
     result=VirSciResult,
     run=virsci,
     essence=report.essence,
@@ -136,5 +137,6 @@ VIRSCI = System(
     corpus=lambda config: True,
     searches=config.searches,
     team=lambda config: config.settings,
+    read=config.read,
     steers=config.STEERS,
 )

@@ -1,0 +1,43 @@
+"""Runs that go on from a finished one: from its ideas, with its models and its corpus."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_origin
+
+from manyheads.base.errors import SubjectError
+from manyheads.base.folders import CONFIG
+from manyheads.config.files import read_yaml
+from manyheads.systems import system_of
+from manyheads.systems.ideas import idea_of, ideas_by_number
+from manyheads.systems.results import load
+from manyheads.team.system import COMMON
+
+TEAM, INTERVIEW = "virsci", "interview"
+"""The systems that find more ideas like some, and that ask about one."""
+OWN = {"system", "name", "inputs", "steer"}
+"""Keys of a run that those which go on from it do not share."""
+
+
+def follow_up(run: Path, name: str, numbers: Sequence[int] = ()) -> list[str]:
+    """`key=JSON` settings of a run of a system that begins with ideas of a finished run; without numbers with its own idea.
+
+    Raises:
+        SubjectError: the run is not finished or has no such idea, or the system begins with none, or with one alone.
+    """
+    result, inputs = load(run, unfinished=False).result, system_of(name).inputs
+    takers = [each for each, slot in inputs.slots().items() if "RUN" in slot.metavar]
+    taker = min(takers, key=lambda each: not each.startswith("idea"), default=None)
+    if taker is None or not ideas_by_number(result):
+        raise SubjectError(f"{run}: has no idea for {name}", hint="name the folder of a run with an idea")
+    for number in numbers:
+        idea_of(result, number, run)
+    named = [f"{run.resolve()}#{number}" for number in numbers] or [str(run.resolve())]
+    many = get_origin(inputs.model_fields[taker].annotation) is tuple
+    if len(named) > 1 and not many:
+        raise SubjectError(f"{name}: begins with one idea, not with {len(named)}", hint="choose one")
+    config = read_yaml(run / CONFIG)
+    shared = COMMON - OWN | {name} & {config.get("system")}
+    values = {key: config[key] for key in config if key in shared}
+    values[f"inputs.{taker}"] = named if many else named[0]
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]

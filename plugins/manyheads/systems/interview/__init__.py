@@ -1,0 +1,1 @@
+"""A question to one scientist about an idea."""

@@ -140,7 +140,8 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
                 text = _line(bounds(part) or "a number")
             case {"type": "array", "items": {"type": "integer"} as item}:
                 for at, each in enumerate(part.get("x-texts", ()), 1):
-                    show(f"{at} {plain(brief(each))}", markup=False, highlight=False)
+                    title = each.partition("\n")[0]
+                    show(f"{at} {plain(brief(title))}", markup=False, highlight=False)
                 text = _line(f"numbers, such as 1 3; {bounds(item) or 'any'}")
             case {"type": "array"}:
                 text = _lines("one a line")

@@ -465,8 +465,7 @@ class RunConfig(Strict):
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
-    """Stages after which a person steers, or `all`; `manyheads check` names those of a system. The model `person` answers: a
-    person, unless `models.person` says otherwise."""
+    """Stages after which a person steers, or `all`; `manyheads check` names those of a system."""
     send_backs: int = Field(default=5, ge=0)
     """How often a person may send one stage back."""
     literature: LiteratureConfig = LiteratureConfig()

@@ -50,7 +50,8 @@ class SteeringSwitch:
         """Ask from the next pass of these stages on."""
         for stage in stages:
             self.first.setdefault(stage, self._passed[stage] + 1)
-        self.keep(self.first)
+        if self.first:
+            self.keep(self.first)
 
     def __call__(self, stage: str) -> bool:
         """Whether the person is asked after this pass of a stage."""

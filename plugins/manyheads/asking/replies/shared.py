@@ -93,8 +93,8 @@ class Doubts(ReplyModel):
 
 Action = Literal["accept", "edit", "pick", "add", "back"]
 ACTIONS: Mapping[Action, str] = {
-    "accept": "Go on with this result.", "edit": "Change it yourself in the next step.",
-    "pick": "Go on with a choice of the items.", "add": "Write one of your own in the next step.",
+    "accept": "Continue with this result.", "edit": "Change it yourself in the next step.",
+    "pick": "Continue with those that you choose.", "add": "Write one of your own in the next step.",
     "back": "Repeat the stage. Your remark says what to change.",
 }  # fmt: skip
 """What each action does, as people read it."""

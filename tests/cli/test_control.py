@@ -183,3 +183,23 @@ def test_a_paused_run_starts_no_turn(tmp_path: Path) -> None:
         other.tell(do="resume")
         assert other.until("control")["state"] == "running"
         assert other.end() == 0
+
+
+@pytest.mark.slow
+def test_steering_is_switched_on_in_mid_run_and_kept_by_a_resumed_one(tmp_path: Path) -> None:
+    """The topic stage is over; of the stages to come, the idea stage is heard, before and after a kill."""
+    with program(tmp_path, (*RUN[:-4], "--out", "r", "-s", "turns=2")) as other:
+        other.until("said")
+        other.tell(do="steer", stages=["nothing"])
+        assert "idea" in other.until("refused")["message"]
+        other.tell(do="steer")
+        assert "stages" in other.until("refused")["message"]
+        other.tell(do="steer", stages=["idea"])
+        assert other.until("waiting")["stage"] == "idea"
+    with program(tmp_path, ("resume", "r")) as other:
+        waiting = other.answer(action="pick", picks=[2])
+        assert (waiting["stage"], waiting["form"]["properties"]["action"]["enum"][0]) == ("idea", "accept")
+        assert len(waiting["form"]["properties"]["picks"]["x-texts"]) > 2
+        assert other.end() == 0
+    assert [word["action"] for word in result_of(tmp_path / "r")["people"]] == ["pick"]
+    assert manyheads_command("resume", "r", cwd=tmp_path).code == 0  # nobody is asked again

@@ -17,6 +17,7 @@ import pytest
 from support.command import SMALL, environment, result_of
 
 RUN = ("run", "virsci", *SMALL, "--out", "r")
+ACTION = r"1 to 3\) > "
 pytestmark = pytest.mark.slow
 
 
@@ -81,26 +82,27 @@ def terminal(folder: Path, words: Sequence[str], **env: str) -> Generator[Screen
 
 def test_a_person_steers_at_the_terminal(tmp_path: Path) -> None:
     with terminal(tmp_path, (*RUN, "--steer", "topic")) as screen:
-        shown = screen.until(r"3 back\) ")
-        assert "What the stage has come to" in shown
+        shown = screen.until(ACTION)
+        assert "The result of this stage" in shown
+        assert not re.search(r"^[#>] |Your task", shown, re.MULTILINE)
         screen.type("dance")
         screen.until("type one of accept, edit, back")
         screen.type("back")
         screen.until("Remark.*\n?.*> ")
         screen.type("")
         screen.until("say what should change")
-        screen.until(r"Enter keeps: back[\s\S]*3 back\) ")
+        screen.until(rf"Enter keeps: back[\s\S]*{ACTION}")
         screen.type("")
         screen.until("Remark[^>]*> ")
         screen.type("Think of owls.\n")
-        screen.until(r"3 back\) ")
+        screen.until(ACTION)
         screen.type("2")
         screen.until("Remark[^>]*> ")
         screen.type("")
-        screen.until("Rationale[^>]*> ")
-        screen.type("")
         screen.until("Topic[^>]*> ")
         screen.type("Owls that\nplan\n")
+        screen.until("Rationale[^>]*> ")
+        screen.type("")
         assert screen.end() == 0
     assert [word["action"] for word in result_of(tmp_path / "r")["people"]] == ["back", "edit", "edit"]
     assert result_of(tmp_path / "r")["topic"]["topic"] == "Owls that\nplan"
@@ -111,14 +113,14 @@ def test_a_long_text_is_written_in_an_editor(tmp_path: Path) -> None:
     editor.write_text('#!/bin/sh\nsed -i "s/^/Owls. /" "$1"\n')
     editor.chmod(0o755)
     with terminal(tmp_path, (*RUN, "--steer", "topic"), EDITOR=str(editor), VISUAL="") as screen:
-        screen.until(r"3 back\) ")
+        screen.until(ACTION)
         screen.type("edit")
         screen.until("Remark[^>]*> ")
         screen.type("")
-        screen.until("Rationale[^>]*> ")
-        screen.type("")
         screen.until("Topic[^>]*> ")
         screen.type(":e")
+        screen.until("Rationale[^>]*> ")
+        screen.type("")
         assert screen.end() == 0
     assert result_of(tmp_path / "r")["topic"]["topic"].startswith("Owls. ")
 
@@ -126,7 +128,7 @@ def test_a_long_text_is_written_in_an_editor(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D"])
 def test_a_stopped_question_is_asked_again_on_resume(tmp_path: Path, how: str) -> None:
     with terminal(tmp_path, (*RUN, "--steer", "topic")) as screen:
-        screen.until(r"3 back\) ")
+        screen.until(ACTION)
         if how == "Ctrl-C":
             screen.process.send_signal(signal.SIGINT)
         else:
@@ -135,7 +137,7 @@ def test_a_stopped_question_is_asked_again_on_resume(tmp_path: Path, how: str) -
         assert screen.end() == 130
     assert "Traceback" not in screen.text
     with terminal(tmp_path, ("resume", "r")) as screen:
-        screen.until(r"3 back\) ")
+        screen.until(ACTION)
         screen.type("a")
         screen.until("Remark[^>]*> ")
         screen.type("")

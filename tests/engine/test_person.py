@@ -46,7 +46,7 @@ def test_a_person_leads_the_team(tmp_path: Path, llm: LLM, host: str) -> None:
     [waiting] = [event for event in events if isinstance(event, Waiting) and event.task == "settle"]
     assert "```json" not in waiting.text
     assert not re.search(r"^</?\w+>$", waiting.text, re.MULTILINE)  # the lines around quoted texts
-    assert waiting.form["required"] == ["rationale", "topic"]
+    assert waiting.form["required"] == ["topic", "rationale"]  # reasons come last
     [said] = [event for event in events if isinstance(event, Said) and event.task == "settle"]
     assert (said.model, said.part, said.usage.calls, said.data) == ("human/me", "leader", 0, topic)
     mine = [word for word in result.people if word.task == "settle"]

@@ -30,7 +30,9 @@ def start(page: Page, room: Served, config: str = "virsci", **values: str) -> st
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     for name, value in {"embedding": "lexical", **values}.items():
         field = page.locator(f'[name="{name}"]')
-        if field.evaluate("each => each.tagName") == "SELECT":
+        if name == "steer":
+            page.locator(f'[name=steer][value="{value}"]').check()
+        elif field.evaluate("each => each.tagName") == "SELECT":
             field.select_option(value)
         else:
             field.fill(value)
@@ -66,24 +68,43 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path) as room, window(browser, room) as page:
         start(page, room, **SMALL, steer="topic")
         state(page, "waiting")
+        page.get_by_role("link", name="Steer").click()
+        check(page)
+        page.locator("[value=idea]").check()  # in mid-run
+        page.get_by_role("button", name="Steer").click()
         page.get_by_role("link", name="Answer").click()
         expect(page.get_by_role("heading", name="Your answer")).to_be_visible()
+        assert "Your task" not in page.content()
         check(page)
-        page.get_by_label("Action").select_option("edit")
+        page.locator("[value=edit]").check()
         page.get_by_role("button", name="Send the answer").click()
-        expect(page.get_by_role("link", name="Answer")).to_be_visible(timeout=LONG)
-        page.get_by_role("link", name="Answer").click()
+        expect(page.get_by_label("Topic", exact=True)).to_be_visible(timeout=LONG)  # the next form, at once
         form = page.url
+        first, second = (
+            page.get_by_label(each, exact=True).bounding_box() for each in ("Topic", "Rationale")
+        )
+        assert first
+        assert second
+        assert first["y"] < second["y"]
         text = page.get_by_label("Topic", exact=True)
         assert text.input_value()  # what the stage has come to
         text.fill("")
         page.get_by_label("Rationale").fill("Hands see, too.")
         page.get_by_role("button", name="Send the answer").click()
-        expect(page.get_by_role("link", name="Answer")).to_be_visible(timeout=LONG)
-        page.get_by_role("link", name="Answer").click()
-        expect(page.locator(".banner.bad")).to_be_visible()  # refused: it is empty
+        expect(page.locator(".banner.bad")).to_be_visible(timeout=LONG)  # refused: it is empty
         assert page.get_by_label("Rationale").input_value() == "Hands see, too."
         page.get_by_label("Topic", exact=True).fill("Touch in the dark")
+        page.get_by_role("button", name="Send the answer").click()
+        state(page, "waiting")
+        page.get_by_role("link", name="Answer").click()
+        picks, action = page.locator("[name=picks]"), page.locator("[name=action]")
+        check(page)
+        picks.nth(1).check()
+        action.first.check()
+        page.get_by_role("button", name="Send the answer").click()
+        expect(page.locator(".problem")).to_contain_text("pick")
+        assert picks.nth(1).is_checked()
+        page.locator("[value=pick]").check()
         page.get_by_role("button", name="Send the answer").click()
         state(page, "finished")
         assert "Touch in the dark" in page.content()

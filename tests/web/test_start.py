@@ -14,8 +14,9 @@ from golden.runs import FOLDERS
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.web.children import Child
-from manyheads.web.pages import fields
-from manyheads.web.start import configs, groups, safe_name
+from manyheads.web.pages import fields, for_browser
+from manyheads.web.start import configs, groups, known_models, safe_name
+from support.llm import LLM
 from support.web import ADDRESS, CSRF, app_of, owner, send
 
 
@@ -55,7 +56,8 @@ async def test_a_form_shows_the_configs_values(tmp_path: Path, name: str) -> Non
     assert page.status_code == 200
     ids = re.findall(r' id="([^"]+)"', page.text)
     assert len(ids) == len(set(ids))
-    labels = set(re.findall(r'<label for="([^"]+)"', page.text))
+    labels = set(re.findall(r'<label for="([^"]+)"|<fieldset[^>]* id="([^"]+)"', page.text))
+    labels = {one or other for one, other in labels}
     assert {each for each in ids if each.startswith(("f-", "file-", "run-"))} == labels
     assert name in configs()
 
@@ -99,7 +101,8 @@ def typed(page: str) -> dict[str, str]:
             value = re.search(r'value="([^"]*)"', chosen[0])
             values[name] = unescape(value[1] if value else chosen[1])
         elif one[3] or said.get("type") != "checkbox" or "checked" in attrs:
-            values[name] = unescape(body.removeprefix("\n") if one[3] else said.get("value", ""))
+            text = unescape(body.removeprefix("\n") if one[3] else said.get("value", ""))
+            values[name] = f"{values[name]}\n{text}" if name in values else text
     return values
 
 
@@ -117,7 +120,7 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
         assert once
         data = {
             "csrf": token[1], "once": once[1], "virsci.team.size": "3", "inputs.topic": "touch", "seed": "7",
-            "budget.calls": "50", "do": "start",
+            "budget.calls": "50", "budget.seconds": "30", "steer": ["topic", "idea"], "do": "start",
         }  # fmt: skip
         first = await client.post("/start/virsci", data=data)
         again = await client.post("/start/virsci", data=data)
@@ -128,7 +131,8 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
     assert len(queued(client)) == 1
     config = config_of(queued(client)[0])
     assert (config["virsci"]["team"]["size"], config["inputs"]["topic"], config["seed"]) == (3, "touch", 7)
-    assert config["budget"]["calls"] == 50
+    assert (config["budget"]["calls"], config["budget"]["seconds"]) == (50, 1800)  # minutes
+    assert config["steer"] == ["topic", "idea"]
     assert queued(client)[0].command[3] == str(tmp_path / queued(client)[0].name)
 
 
@@ -137,6 +141,8 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
     [
         ({"virsci.team.size": "0"}, "virsci.team.size", "greater than or equal to 1"),
         ({"virsci.team.size": "four"}, "virsci.team.size", "valid integer"),
+        ({"models.default": "openai"}, "models.default", "name is missing"),
+        ({"budget.seconds": "-1"}, "budget.seconds", "greater than 0"),
         ({"seed": "9" * 5000}, "seed", ""),
         ({"name": "a" * 5000}, "name", "200"),
         ({"models.default.temperature": "9"}, "models.default.temperature", "less than or equal to 2"),
@@ -194,11 +200,12 @@ async def test_a_needed_input_is_asked_for(tmp_path: Path) -> None:
 
 async def test_a_run_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    values = {"models.default.provider": "openai", "models.default.name": "gpt-4o-mini"}
+    values = {"other:models.default": "openai/gpt-4o-mini"}
     async with owner(tmp_path) as client:
         page = await send(client, "/start/virsci", "/start/virsci", **values)
     assert page.status_code == 422
-    assert "OPENAI_API_KEY" in page.text
+    assert "manyheads keys set OPENAI_API_KEY" in page.text
+    assert "export" not in page.text
     assert not queued(client)
 
 
@@ -272,7 +279,7 @@ async def test_a_form_comes_back_as_it_was_typed(tmp_path: Path) -> None:
 async def test_an_expensive_run_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
     values = {
-        "models.default.provider": "openai", "models.default.name": "gpt-4o-mini", "virsci.team.size": "2",
+        "models.default": "openai/gpt-4o-mini", "virsci.team.size": "2",
         "virsci.turns.default": "1", "embedding": "lexical", "confirm.money": "0.000001",
     }  # fmt: skip
     async with owner(tmp_path) as client:
@@ -284,6 +291,35 @@ async def test_an_expensive_run_is_confirmed(tmp_path: Path, monkeypatch: pytest
         ).status_code == 303
     assert len(queued(client)) == 1
     assert "sk-not" not in str(config_of(queued(client)[0]))
+
+
+def test_models_to_choose_from_have_a_key_or_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [*known_models()] == ["offline/offline"]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+    with LLM() as llm:
+        monkeypatch.setenv("OLLAMA_HOST", llm.url)
+        names = [*known_models()]
+    assert "openai/gpt-4o-mini" in names
+    assert any(name.startswith("ollama/") for name in names)
+    assert not any(name.startswith("anthropic/") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("manyheads keys set A_KEY, export A_KEY=…, or name a server", "in a terminal (manyheads keys set A_KEY), or name"),
+        ("export A_KEY=… again, on one line", "set A_KEY where the server was started"),
+        ("to resume: manyheads resume RUN --accept-changes", "resume the run"),
+        ('name one: --background papers.bib or "a text"', "the field “background”: papers.bib"),
+        ("its papers: --set corpus=…", "set “corpus” to …"),
+        ("models: --set 'models.default.price={input: 1, output: 2}', per million", "set “models.default.price” to {input: 1, output: 2}, per"),
+        ("pip install --no-deps gt-all", "pip install --no-deps gt-all"),
+        ("run it on a terminal or with --control, or in Python with person=…; without: x", "untick all stages"),
+    ],
+)  # fmt: skip
+def test_a_page_speaks_of_fields_not_of_options(said: str, shown: str) -> None:
+    assert shown in for_browser(said)
+    assert "install" in said or "--" not in for_browser(said)
 
 
 # Forms from any JSON Schema.

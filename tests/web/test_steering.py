@@ -60,3 +60,15 @@ async def test_a_refused_answer_is_shown_with_its_reason(tmp_path: Path) -> None
         form = (await client.get(REQUEST)).text
     assert "no such &lt;request&gt;" in form
     assert "Hands see." in form
+
+
+async def test_the_stages_of_a_run_can_be_ticked_while_it_goes_on(tmp_path: Path) -> None:
+    a_run(tmp_path / NAME, said("Ada", "x", turn=0), finished=False)
+    async with owner(tmp_path) as client:
+        assert f"{PAGE}/steer" not in (await client.get(PAGE)).text
+        await send(client, PAGE, f"{PAGE}/resume")
+        child_of(client).state = "running"
+        assert f"{PAGE}/steer" in (await client.get(PAGE)).text
+        page = await client.get(f"{PAGE}/steer")
+        assert 'value="abstract"' in page.text
+        assert (await send(client, f"{PAGE}/steer", f"{PAGE}/steer", steer="idea")).status_code == 303

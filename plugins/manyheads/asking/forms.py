@@ -28,6 +28,8 @@ SHORT = 0.6
 """A reply with less than this share of the requested words is too short; one that exceeds them by the inverse is too long."""
 Span = tuple[int, int | None]
 """Minimum and maximum words requested; None for no maximum."""
+REASONS = ("rationale", "thought", "reasoning", "reflection")
+"""Fields with the reasons for the others."""
 FENCE = re.compile(r"```json (\w+)\n(\{.*?\n\})\n```", re.DOTALL)
 
 
@@ -39,6 +41,8 @@ class Meaning(BaseModel):
     meaning: str = ""
     words: PositiveInt | tuple[PositiveInt, PositiveInt] | None = None
     """Length in words, if the source states one: a number, or a range."""
+    people: str = ""
+    """What a person reads in place of the meaning."""
 
 
 Line = Annotated[Meaning, BeforeValidator(lambda line: {"meaning": line} if isinstance(line, str) else line)]
@@ -177,20 +181,21 @@ class Forms:
     def for_people(self, kind: type[ReplyModel]) -> dict[str, Any]:
         """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit.
 
-        `x-when` of a field names the values of another field with which it is asked for.
+        `x-when` of a field names the values of another field with which it is asked for; `x-texts` says what each of its values
+        stands for. A model gives its reasons first, a person after what they are for.
         """
         schema = kind.model_json_schema()
         return {"title": label(kind.__name__), **self._object(kind, schema, schema.get("$defs", {}))}
 
     def _object(self, kind: type[BaseModel], schema: Schema, defs: Schema) -> dict[str, Any]:
         meanings, properties, required = self.meanings(kind), dict[str, Any](), list[str]()
-        for name, part in schema["properties"].items():
+        for name, part in sorted(schema["properties"].items(), key=lambda each: each[0] in REASONS):
             value, optional = resolved(part, defs)
             if value.get("maxItems") == 0:
                 continue
             inner = _model_in(kind.model_fields[name].annotation)
             words = f" About {_shown(_span(each))} words." if (each := meanings[name].words) else ""
-            described = f"{meanings[name].meaning}{words}".strip()
+            described = f"{meanings[name].people or meanings[name].meaning}{words}".strip()
             properties[name] = {
                 "title": label(name),
                 **({"description": described} if described else {}),
@@ -199,6 +204,8 @@ class Forms:
             }
             if when := getattr(kind, "asked_with", {}).get(name):
                 properties[name]["x-when"] = when
+            if texts := getattr(kind, "value_texts", {}).get(name):
+                properties[name]["x-texts"] = [*texts]
             if name in schema.get("required", ()) and not optional:
                 required.append(name)
         return {"type": "object", "properties": properties, "required": required}

@@ -6,6 +6,7 @@ A terminal, a page and an app put them, each in its own way.
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, cast
 
 YES_OR_NO = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
@@ -27,7 +28,8 @@ def meaning(part: Part) -> str:
     """A field in one line: its description, its choices or range, and the value that it has now."""
     parts = [str(part.get("description") or part.get("title", "")).rstrip("."), bounds(part)]
     if "enum" in part:
-        parts.append(f"one of {', '.join(map(str, part['enum']))}")
+        texts = zip_longest(map(str, part["enum"]), part.get("x-texts", ()))
+        parts.append(f"one of {', '.join(f'{each} ({text[:-1]})' if text else each for each, text in texts)}")
     if part.get("type") == "array" and part.get("items", {}).get("type") == "string":
         parts.append("one a line")
     if part.get("default") not in (None, "", []):

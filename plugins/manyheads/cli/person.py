@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -72,6 +72,8 @@ class Terminal:
             return self._last
 
     def _fill_in(self, request: Waiting) -> dict[str, Any]:
+        from rich.markdown import Markdown
+
         console = safe_console(stderr=True)
         form = request.form
         if request.problem:
@@ -87,7 +89,7 @@ class Terminal:
         else:
             console.print()
             console.rule(plain(f"{request.speaker}, {request.stage}" if request.stage else request.speaker))
-            console.print(request.text, markup=False, highlight=False)
+            console.print(Markdown(request.text, hyperlinks=False))
         console.print(f"\n{plain(request.title)}", style="bold", markup=False)
         long = any(
             part.get("type") != "integer" and "enum" not in part for part in form["properties"].values()
@@ -128,12 +130,18 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
             case {"type": "array", "items": {"type": "object"}}:
                 text = _line(f"{EDIT} to edit them")
             case {"enum": options}:
-                text = _line(" / ".join(f"{at} {each}" for at, each in enumerate(options, 1)))
+                texts = part.get("x-texts", [""] * len(options))
+                for at, (each, about) in enumerate(zip(options, texts, strict=True), 1):
+                    show(f"{at} {plain(each)}  {plain(about)}".rstrip(), markup=False, highlight=False)
+                text = _line(f"1 to {len(options)}")
             case {"type": "boolean"}:
                 text = _line("y / n")
             case {"type": "integer" | "number"}:
                 text = _line(bounds(part) or "a number")
             case {"type": "array", "items": {"type": "integer"} as item}:
+                for at, each in enumerate(part.get("x-texts", ()), 1):
+                    title = each.partition("\n")[0]
+                    show(f"{at} {plain(brief(title))}", markup=False, highlight=False)
                 text = _line(f"numbers, such as 1 3; {bounds(item) or 'any'}")
             case {"type": "array"}:
                 text = _lines("one a line")
@@ -171,7 +179,7 @@ def _objects(
 
 
 def _line(hint: str) -> str:
-    return input(f"({hint}) ")
+    return input(f"({hint}) > ")
 
 
 def _lines(hint: str = "") -> str:
@@ -270,6 +278,7 @@ class Control:
     """
 
     brake: "Brake"
+    steer: Callable[[Sequence[str]], None]
     within: float = inf
     waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = field(
         default_factory=dict[str, "asyncio.Future[Mapping[str, Any]]"]
@@ -331,14 +340,20 @@ class Control:
                 self._state(STATES[do])
             case {"do": "stop"}:
                 self._stop()
+            case {"do": "steer", "stages": [*stages]}:
+                try:
+                    self.steer([str(stage) for stage in stages])
+                except ValueError as error:
+                    self._refuse(str(error))
             case {"do": "answer", "request": str() as request, "value": value}:
                 self._answer(request, value)
-            case {"do": "answer"}:
-                self._refuse("an answer needs request and value")
+            case {"do": "answer" | "steer" as do}:
+                needs = "request and value" if do == "answer" else "stages, a list"
+                self._refuse(f"{do} needs {needs}")
             case {"do": "pause" | "resume"}:
                 self._refuse("the run is stopping")
             case _:
-                self._refuse(f"unknown command; commands: {', '.join([*STATES, 'answer'])}")
+                self._refuse(f"unknown command; commands: {', '.join([*STATES, 'answer', 'steer'])}")
 
     def _answer(self, request: str, value: object) -> None:
         waiting = self.waiting.get(request)

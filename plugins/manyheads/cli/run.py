@@ -275,7 +275,7 @@ async def _drive(session: Any, show: Show) -> None:
         with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder, terminal=terminal) as note:
             if isinstance(show, ShowOrControl) and show.control:
                 within = inf if show.answer_within is None else show.answer_within * 60
-                control = session.person = Control(session.brake, within)
+                control = session.person = Control(session.brake, session.steer, within)
                 control.listen()
                 note = control.show
             async with aclosing(session.events(factory)) as events:

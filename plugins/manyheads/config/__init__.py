@@ -465,8 +465,7 @@ class RunConfig(Strict):
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
-    """Stages after which a person steers, or `all`; `manyheads check` names those of a system. The model `person` answers: a
-    person, unless `models.person` says otherwise."""
+    """Stages after which a person steers, or `all`; `manyheads check` names those of a system."""
     send_backs: int = Field(default=5, ge=0)
     """How often a person may send one stage back."""
     literature: LiteratureConfig = LiteratureConfig()
@@ -530,18 +529,21 @@ class RunConfig(Strict):
 
     @model_validator(mode="after")
     def _stages_exist(self) -> "RunConfig":
-        if self.definition is None or not self.steer:
-            return self
+        if self.definition is not None and self.steer:
+            self.need_stages(self.steer)
+        return self
+
+    def need_stages(self, names: Sequence[str]) -> None:
+        """Raises `ValueError` if a person cannot steer after one of these stages."""
         stages: Mapping[str, str] = self.definition.steers
         if not stages:
             raise ValueError(f"steer: {self.system} has no stage that a person can steer; leave it out")
-        if unknown := [stage for stage in self.steer if stage not in {*stages, "all"}]:
+        if unknown := [stage for stage in names if stage not in {*stages, "all"}]:
             hint = did_you_mean(unknown[0], stages)
             raise ValueError(
                 f"steer: no stage {unknown[0]!r}; the stages of {self.system}: {', '.join(stages)}, or all"
                 + (f"; {hint}" if hint else "")
             )
-        return self
 
     def alias_of(self, role: str, usual: str) -> str:
         """The alias of a role's model: the config's own, or else the `usual` one of its card."""

@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns without a valid reply; a resumed run asks them again, unless they are spare and other turns came after them."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
-Fact = Literal["course", "models", "lost", "notes", "versions", "refused"]
+Fact = Literal["course", "models", "lost", "notes", "versions", "refused", "steered"]
 DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 """Errors when reading a record that was edited or damaged."""
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
@@ -134,7 +134,7 @@ class Journal:
 
     def fact(self, name: Fact) -> dict[str, Any]:
         """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, `notes` for
-        the user, the `versions` of each start.
+        the user, the `versions` of each start, from where on a person `steered`.
 
         Empty for a new run.
         """

@@ -6,8 +6,10 @@ an answer is recorded and never asked for again. They cost nothing.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -26,8 +28,35 @@ from manyheads.engine.brake import Brake
 from manyheads.models.governor import CLOCK
 
 R = TypeVar("R", bound=ReplyModel)
+TASK = "\n## Your task\n"
+"""The heading in the prompts of who steers from which on only models read."""
 MOST_TRIES = 20
 """Maximum refused answers to one question."""
+
+
+@dataclass
+class SteeringSwitch:
+    """Steering that is switched on while the run goes on. A fact of the journal, so that a resumed run asks at the same places.
+
+    Attributes:
+        first: the first pass of each stage after which the person is asked.
+    """
+
+    first: dict[str, int] = field(default_factory=dict[str, int])
+    keep: Callable[[Mapping[str, int]], None] = lambda first: None
+    _passed: Counter[str] = field(default_factory=Counter[str])
+
+    def on(self, stages: Iterable[str]) -> None:
+        """Ask from the next pass of these stages on."""
+        for stage in stages:
+            self.first.setdefault(stage, self._passed[stage] + 1)
+        if self.first:
+            self.keep(self.first)
+
+    def __call__(self, stage: str) -> bool:
+        """Whether the person is asked after this pass of a stage."""
+        self._passed[stage] += 1
+        return self._passed[stage] >= self.first.get(stage, inf)
 
 
 @dataclass
@@ -103,8 +132,10 @@ class Attended:
         passage = await self.recall(turn) if turn.recall else ""
         pictures = sum(len(message.images) for message in turn.thread)
         note = f"({pictures} pictures cannot be shown here.)" if pictures else ""
-        system = "" if turn.speaker.role == PERSON else turn.speaker.system
-        parts = (system, *(message.text for message in turn.thread), passage, note)
+        texts = (turn.speaker.system, *(message.text for message in turn.thread))
+        if turn.speaker.role == PERSON:  # the form says what they may do
+            texts = (turn.thread[0].text.partition(TASK)[0],)
+        parts = (*texts, passage, note)
         return encodable(for_reading("\n\n".join(part.strip() for part in parts if part.strip())))
 
 

@@ -17,7 +17,7 @@ from manyheads.base.errors import JournalError, ModelError, UserError, missing_e
 from manyheads.base.files import cache_folder, make_folder
 from manyheads.base.folders import JOURNAL, writing
 from manyheads.base.papers import Literature, NoLiterature
-from manyheads.config import HUMAN, ModelConfig, RunConfig
+from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.core import (
     NOTHING,
     Host,
@@ -40,7 +40,7 @@ from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
 from manyheads.engine.inputs import with_papers
 from manyheads.engine.journal import Journal, Starts
-from manyheads.engine.person import Attended
+from manyheads.engine.person import Attended, SteeringSwitch
 from manyheads.engine.readiness import (
     models_asked,
     need_extras,
@@ -110,6 +110,7 @@ class Session:
         settle: adds the known abilities of its server to a model's config, when the run begins.
         person: answers for models of the provider `human`, and steers.
         brake: pauses and stops the run.
+        switch: has the stages that `steer` adds.
         clients: the aliases of models that the host asks through a client of the user's, which has its own key.
         locked: called when no other process can have the run any more; it may raise a `UserError`.
     """
@@ -122,6 +123,7 @@ class Session:
     settle: Callable[[ModelConfig], ModelConfig] = settled
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
+    switch: SteeringSwitch = field(default_factory=SteeringSwitch)
     clients: Collection[str] = ()
     locked: Callable[[], None] = lambda: None
 
@@ -136,6 +138,16 @@ class Session:
             return self.again
         accepting = " --accept-changes" if self.accept_changes else ""
         return f"{RESUME.removesuffix('RUN')}{shlex.quote(str(self.folder))}{accepting}"
+
+    def steer(self, stages: Sequence[str]) -> None:
+        """Let the person steer after these stages, too, from the next one on; raises `ValueError` for an unknown one."""
+        self.config.need_stages(stages)
+        self.switch.on(self.system.steers if "all" in stages else stages)
+
+    def _switched(self, stage: str) -> bool:
+        if asked := self.switch(stage):
+            self.config.models.setdefault(PERSON, ModelConfig(provider=HUMAN, name=PERSON))
+        return asked
 
     async def events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         """Run the system on a host; yields the events, the `Result` last. Writes the folder on the way.
@@ -182,6 +194,9 @@ class Session:
             )
             host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
+            self.switch.first |= parts.journal.fact("steered")
+            self.switch.keep = partial(parts.journal.state, "steered")
+            self.switch.on(())  # those of before the start
 
             async def work(tell: Emit) -> Mapping[str, Any]:
                 def emit(event: AnyEvent) -> None:
@@ -199,7 +214,7 @@ class Session:
                     )
                     run = Run(
                         config, host, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=parts.material, folder=self.folder,
+                        library=library, material=parts.material, folder=self.folder, switched=self._switched,
                     )  # fmt: skip
                     for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
@@ -326,7 +341,7 @@ class Session:
         recorded = Recorded(
             Budgeted(host, ledger.asking, self.meter, before=keep_lost),
             journal,
-            identities.__getitem__,
+            lambda alias: self._identities[alias],
             course=self.config.course(),
             accept_changes=self.accept_changes,
             on_live=go_live,

@@ -93,12 +93,17 @@ def _read(file: Path, changed: int) -> PriceList:
     return read_model(file, PriceList, f"compare it with {shipped() / PRICES}")
 
 
+def shipped_prices() -> PriceList:
+    """List prices at the providers' own servers."""
+    return _read(shipped() / PRICES, 0)
+
+
 def need_prices(config: RunConfig, key: str) -> None:
     """Raises `ConfigError` if money is limited by `key` and a model has no price, or currencies differ."""
     for alias, model in config.models.items():
         if model.price is None and model.provider != HUMAN:
             name = f"{model.provider}/{model.name}"
-            known = _read(shipped() / PRICES, 0).price(name) is not None
+            known = shipped_prices().price(name) is not None
             why = (
                 f"the listed one of {name} is for the provider's own server"
                 if known

@@ -185,6 +185,8 @@ class Run(Generic[Result, C, M]):
     """What the person who steers has said to the team, by stage; all prompts of the stage show it."""
     for_next: list[str] = field(default_factory=list[str])
     """The same for the stage that begins next."""
+    switched: Callable[[str], bool] = lambda stage: False
+    """Whether steering after a stage was switched on while the run went on."""
     sent_back: Counter[str] = field(default_factory=Counter[str])
     """How often the person has sent a stage back."""
     long_queries: set[str] = field(default_factory=set[str])

@@ -1,4 +1,4 @@
-"""A person steers: between two stages they see what the first has come to, and say how the run goes on.
+"""A person steers: between two stages they see the result of the first, and say how the run goes on.
 
 What they say is a turn like any other, by the role `person`. A remark is shown to the team: in all prompts of the stage
 that is sent back, or else of the next stage.
@@ -61,7 +61,7 @@ async def steer(
 
     Args:
         turn: the stage's last turn.
-        shown: what the stage has come to.
+        shown: the result of the stage.
         items: what it consists of, such as ideas.
         most: how many items may be picked; 0 for none.
         edit: the reply that may be edited.
@@ -69,7 +69,8 @@ async def steer(
         back: whether the stage can be repeated, up to `send_backs` times.
         name: what configs call it, if not by the stage.
     """
-    if not run.config.steers(name or stage):
+    switched = run.switched(name or stage)  # it counts the passes of each stage
+    if not (switched or run.config.steers(name or stage)):
         return Steer()
     left = run.config.send_backs - run.sent_back[stage] if back else 0
     offers: dict[Action, bool] = {
@@ -78,7 +79,7 @@ async def steer(
     }  # fmt: skip
     actions: list[Action] = [action for action, offered in offers.items() if offered]
     most = min(most, len(items))
-    kind = steering_among(actions, len(items), most)
+    kind = steering_among(actions, items, most)
     speaker = run.speaker(PERSON, PERSON)
     outcome = {"shown": shown, "items": items}
     variables = {

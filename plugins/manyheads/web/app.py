@@ -20,7 +20,7 @@ from manyheads.base.files import allowed_files
 from manyheads.web import arenas, compare, runs, start, table, vote
 from manyheads.web.children import Children
 from manyheads.web.folder import MissingRunError, RunsFolder
-from manyheads.web.pages import render
+from manyheads.web.pages import for_browser, render
 from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
 
 SECONDS = 10.0
@@ -160,7 +160,7 @@ def problem(request: Request, error: Exception) -> Response:
 
 def mistake(request: Request, error: Exception) -> Response:
     assert isinstance(error, UserError)
-    told = {"title": FAILED, "message": error.message, "hint": error.hint or ""}
+    told = {"title": FAILED, "message": for_browser(error.message), "hint": for_browser(error.hint or "")}
     return render(request, "problem.html.j2", 400, **told)
 
 

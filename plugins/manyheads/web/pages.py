@@ -1,8 +1,10 @@
 """What pages are made of: templates filled in, Markdown of strangers made safe, forms from JSON Schemas."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Literal, cast
 
 import nh3
@@ -15,8 +17,10 @@ from starlette.responses import HTMLResponse
 
 from manyheads.asking.questions import bounds
 from manyheads.asking.replies import label
+from manyheads.base.errors import ConfigError
 from manyheads.base.resources import parse_yaml
 from manyheads.base.text import printable
+from manyheads.config import ModelConfig
 from manyheads.report import page as reports
 from manyheads.web.security import Visitor
 
@@ -45,6 +49,7 @@ def html(request: Request, template: str, **variables: Any) -> str:
         "path": request.url.path,
         "markdown": markdown,
         "inline": inline,
+        "for_browser": for_browser,
     } | variables
     return reports.render("manyheads.web", f"templates/{template}", shown)
 
@@ -70,7 +75,32 @@ def inline(text: str) -> Markup:
     return Markup(nh3.clean(_MARKDOWN.renderInline(printable(text)), tags={"code", "em", "strong"}))
 
 
-Kind = Literal["choice", "yes", "number", "text", "long", "lines", "yaml"]
+_TO_BROWSER = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"run it on a terminal or with --control, or in Python with person=….*", "untick all stages"),
+        (r"manyheads keys set (\w+), export \1=…", r"store it in a terminal (manyheads keys set \1)"),
+        (r"export (\w+)=\S*", r"set \1 where the server was started, and start it again"),
+        (r"manyheads resume (\S+|'[^']+')( --[a-z-]+)*", "resume the run"),
+        (r"--set '([\w.<>-]+)=([^']+)'", r"set “\1” to \2"),
+        (r"(?:--set|-s) ([\w.<>-]+)=([^;:,' ]+)", r"set “\1” to \2"),
+        (r"models\.default\.base_url", "“Address of the server”"),
+        (r"--out\b", "name"),
+        (r" \([^()]*--(path|set)\)", ""),
+        (r"(?<!install )--([a-z]+)(?![\w-])", r"the field “\1”:"),
+    )
+)
+"""What errors say to a reader of the command line, and to one of a page."""
+
+
+def for_browser(text: str) -> str:
+    """An error, or what to do about it, without options of the command line."""
+    for pattern, words in _TO_BROWSER:
+        text = pattern.sub(words, text)
+    return text
+
+
+Kind = Literal["choice", "model", "radio", "ticks", "yes", "number", "text", "long", "lines", "yaml"]
 Schema = Mapping[str, Any]
 LONG = 120
 """Texts that may be longer than this get a field of several lines."""
@@ -83,9 +113,13 @@ class Field:
     Attributes:
         path: of its key, such as `team`, `size`.
         optional: whether it may be left empty, which means null.
-        values: to choose from.
+        values: to choose from, each with its meaning in `texts`, if they have any.
         bounds: in words.
         numbers: whether it is a list of numbers, which may also be written as `1, 2`.
+        when: the values of another field with which it is asked for, by its name.
+        example: what one may type.
+        unit: of a number in the form, as a multiple of that in the config.
+        other: whether a value beside those to choose from may be typed.
     """
 
     path: tuple[str, ...]
@@ -96,10 +130,15 @@ class Field:
     optional: bool = False
     bounds: str = ""
     numbers: bool = False
+    texts: tuple[str, ...] = ()
+    when: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    example: str = ""
+    unit: int = 1
+    other: bool = False
 
     @property
-    def choices(self) -> list[str]:
-        return [self.text(each) for each in self.values]
+    def choices(self) -> dict[str, str]:
+        return dict(zip_longest(map(self.text, self.values), self.texts, fillvalue=""))
 
     @property
     def name(self) -> str:
@@ -112,7 +151,11 @@ class Field:
                 return ""
             case bool() if self.kind in ("choice", "yes"):
                 return "yes" if value else "no" if self.kind == "choice" else ""
-            case list() | tuple() if self.kind == "lines":
+            case {"provider": provider, "name": name}:
+                return f"{provider}/{name}"
+            case int() | float() if self.unit > 1:
+                return f"{value / self.unit:g}"
+            case list() | tuple() if self.kind in ("lines", "ticks"):
                 return "\n".join(map(str, cast(Sequence[Any], value)))
             case _ if self.kind == "yaml":
                 text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=None)
@@ -130,13 +173,22 @@ class Field:
             return bool(text)
         if self.kind == "lines":
             return [line.strip() for line in text.split("\n") if line.strip()]
-        if not text.strip() and (self.optional or self.kind in ("number", "yaml")):
+        if self.kind == "ticks":
+            known = {str(each): each for each in self.values}
+            return [known.get(each, each) for each in text.split()]
+        if not text.strip() and (self.optional or self.kind in ("number", "yaml", "radio")):
             return None
         match self.kind:
-            case "choice":
+            case "choice" | "radio":
                 return next((each for each in self.values if self.text(each) == text.strip()), text.strip())
+            case "model":
+                try:
+                    return ModelConfig.parse(text.strip()).model_dump(include={"provider", "name"})
+                except ConfigError as error:
+                    raise ValueError(f"{error.message}; {error.hint}") from error
             case "number":
-                return _number(text.strip())
+                number = _number(text.strip())
+                return number if isinstance(number, str) or self.unit == 1 else number * self.unit
             case "yaml":
                 try:
                     data = parse_yaml(text)
@@ -189,7 +241,9 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     kind: Kind
     values: tuple[Any, ...] = ()
     if len(options) - optional == 1 and "enum" in first:
-        kind, values = "choice", tuple(first["enum"])
+        kind, values = "radio" if "x-texts" in node else "choice", tuple(first["enum"])
+    elif "x-texts" in node:
+        kind, values = "ticks", tuple(range(1, len(node["x-texts"]) + 1))
     elif kinds == {"boolean"}:
         kind, values = ("choice", (True, False)) if optional else ("yes", ())
     elif kinds and kinds <= {"integer", "number"}:
@@ -201,6 +255,8 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     else:
         kind = "yaml"
     limits = [bounds(first)] if kind == "number" else ["one per line"] if kind == "lines" else []
+    if kind == "ticks" and "maxItems" in first:
+        limits = [f"at most {first['maxItems']}"]
     about = " ".join(str(node.get("description", "")).split())
     item = first.get("items", {})
     if kind == "yaml" and "properties" in item:
@@ -210,7 +266,8 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
     return Field(
         path, label(path[-1]) if usual else title, about.strip(), kind,
-        values, optional, ", ".join(limits), item.get("type") in ("integer", "number"),
+        values, optional, ", ".join(limits), item.get("type") in ("integer", "number"), tuple(node.get("x-texts", ())),
+        node.get("x-when", {}), next(iter(node.get("examples", ())), ""),
     )  # fmt: skip
 
 
@@ -219,10 +276,17 @@ def _of_texts(options: Sequence[Schema]) -> bool:
     return all(each.get("items", {}).get("type") == "string" for each in arrays)
 
 
+def stages_of(stages: Mapping[str, str]) -> Field:
+    """The stages after which a person may steer, to be ticked."""
+    return Field(("steer",), "Ask me after", "", "ticks", (*stages,), texts=(*stages.values(),))
+
+
 def typed(form: FormData, name: str) -> str | None:
-    """The text of a field as it was typed: browsers send line ends as CRLF. None if the form has no such field."""
-    text = form.get(name)
-    return text.replace("\r\n", "\n") if isinstance(text, str) else None
+    """The text of a field as it was typed: browsers send line ends as CRLF; what is ticked is in lines. None if the form has no
+    such field."""
+    texts = form.getlist(f"other:{name}") if form.get(f"other:{name}") else form.getlist(name)
+    lines = [text for text in texts if isinstance(text, str)]
+    return "\n".join(lines).replace("\r\n", "\n") if lines else None
 
 
 def at(data: Any, path: Sequence[str]) -> Any:

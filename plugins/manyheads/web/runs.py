@@ -1,6 +1,7 @@
 """A run: its page, its files and report, a run paused, resumed, stopped, and
 answered by people."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ from urllib.parse import quote
 
 import anyio
 from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,15 +26,18 @@ from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import RunEntry, chains
 from manyheads.report.notes import notes_of, read_notes, write_notes
+from manyheads.systems import systems
 from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.ideas import ideas_by_number
 from manyheads.systems.results import load, write_report
 from manyheads.web.children import Action, Child
 from manyheads.web.folder import LIVE, RunsFolder
 from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
-from manyheads.web.pages import Field, at, fields, html, nested, render, typed
+from manyheads.web.pages import Field, at, fields, for_browser, html, nested, render, stages_of, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
+MOMENT, MOMENTS, SOON = 0.05, 60, 10
+"""Seconds between two looks for a person's next question, and how many there are, at most and once the last was taken."""
 FILES = {
     RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
@@ -46,6 +51,8 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/runs/{name}/files/{file}", download)
     yield post("/runs/{name}/resume", resume)
     yield post("/runs/{name}/notes", notes)
+    yield get("/runs/{name}/steer", steer_page)
+    yield post("/runs/{name}/steer", steer)
     for action in ACTIONS:
         yield post(f"/runs/{{name}}/{action}", control)
     yield get("/runs/{name}/requests/{request}", request_page)
@@ -91,9 +98,10 @@ def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> di
         "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
         "warnings": log.warnings,
         "cost": _cost(log),
+        "steers": entry.system in systems() and bool(systems()[entry.system].steers),
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (), "refused": child.refused if child else {},
-        "ours": child is not None and child.alive, "error": child.error if child else "",
+        "ours": child is not None and child.alive, "error": for_browser(child.error) if child else "",
         "resumable": state in ("stopped", "failed") and (folder / CONFIG).is_file(),
         "has_report": (folder / REPORT).is_file() or (state not in LIVE and len(log) > 0),
     }  # fmt: skip
@@ -154,6 +162,8 @@ def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
 
 
 ELSEWHERE = "This run was started elsewhere, such as on the command line. Steer it there."
+LATER = "The run will wait for you after each stage that you tick, from its next one on. A stage that is over is not repeated."
+NO_REQUEST = dict.fromkeys(("request", "stage", "turn", "speaker"), "")
 ACTIONS: dict[str, Action] = {"pause": "pause", "go": "resume", "stop": "stop"}
 EARLY = "The run was just resumed and had not asked for it yet. Send it again when the run waits for it."
 
@@ -176,6 +186,21 @@ def _back(request: Request) -> Response:
 async def control(request: Request, form: FormData) -> Response:
     action = ACTIONS[request.url.path.rpartition("/")[2]]
     _runs(request).children.control(_child(request), action)
+    return _back(request)
+
+
+def steer_page(request: Request) -> Response:
+    child = _child(request)
+    stages = stages_of(systems()[child.system].steers)
+    return render(
+        request, "request.html.j2", waiting={**NO_REQUEST, "title": "Steer this run"}, text=LATER, fields=[stages],
+        texts={"steer": ""}, problems={}, name=child.name, refused="", answered=False,
+    )  # fmt: skip
+
+
+async def steer(request: Request, form: FormData) -> Response:
+    if stages := [each for each in form.getlist("steer") if isinstance(each, str)]:
+        _child(request).send({"do": "steer", "stages": stages})
     return _back(request)
 
 
@@ -229,8 +254,17 @@ def _request_page(
     return render(
         request, "request.html.j2", status, waiting=waiting, fields=form, name=child.name,
         texts={**defaults, **texts}, problems=problems, refused=refused or waiting["problem"],
+        text=_text(waiting["text"], form),
         answered=waiting["request"] in child.answered,
     )  # fmt: skip
+
+
+def _text(text: str, form: list[Field]) -> str:
+    """What the page shows above the form: not the items that can be ticked there, and no heading without a text."""
+    if not any(each.kind == "ticks" for each in form):
+        return text
+    text = text.partition("Number 1:\n")[0].strip()
+    return text if "\n" in text else ""
 
 
 def _place(waiting: dict[str, Any]) -> Place:
@@ -265,6 +299,9 @@ async def answer(request: Request, form: FormData) -> Response:
             continue
         if data is not None:
             value = merge(value, nested(each.path, data))
+        for other, [meant, *_] in each.when.items() if data else ():  # what is ticked says what is meant
+            if value.setdefault(other, meant) != meant:
+                problems[other] = f"{each.title}: choose {meant}, or leave them out"
     if problems:
         return _request_page(request, child, waiting, texts, problems, 422)
     if waiting["request"] not in child.asked:
@@ -273,4 +310,22 @@ async def answer(request: Request, form: FormData) -> Response:
     if not runs.children.answer(child, waiting["request"], value):
         raise HTTPException(409, "This request was answered already, or the run has ended.")
     child.texts[_place(waiting)] = texts
-    return _back(request)
+    return await _next_request(request, child, waiting) or _back(request)
+
+
+async def _next_request(request: Request, child: Child, waiting: dict[str, Any]) -> Response | None:
+    """To the form of the same person that follows at once: of a refused answer, or what an action asks for; None without one."""
+    runs = _runs(request)
+    looks = MOMENTS
+    while looks:
+        looks -= 1
+        await asyncio.sleep(MOMENT)
+        log = await run_in_threadpool(runs.logs.of, runs.path(child.name))
+        if _place(waiting) not in log.waiting:  # taken: what it asks for follows at once, or not at all
+            looks = min(looks, SOON)
+        for each in [*log.waiting.values()]:
+            mine = each["request"] in child.asked - child.answered and each["speaker"] == waiting["speaker"]
+            if mine:
+                path = request.url_for("request_page", name=child.name, request=each["request"]).path
+                return RedirectResponse(str(path), 303)
+    return None

@@ -4,10 +4,12 @@ import asyncio
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
+import httpx
 import yaml
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -19,28 +21,44 @@ from starlette.routing import BaseRoute
 
 from manyheads.base.errors import UserError, problem_of
 from manyheads.base.resources import Resources, parse_yaml, summary
-from manyheads.config import RunConfig
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.environment import hosts
 from manyheads.config.files import merge, schema_of
+from manyheads.config.keys import value_of
 from manyheads.core.results import currency_of
+from manyheads.corpus.meta import all_corpora
+from manyheads.engine.budget import MINUTE
 from manyheads.engine.estimate import LONGER, estimate, excess
 from manyheads.engine.readiness import need_keys, prepare, roles_of
+from manyheads.models.prices import shipped_prices
+from manyheads.models.requests import USUAL, server_address
 from manyheads.systems import systems
 from manyheads.systems.follow_up import follow_up
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.folder import MissingRunError, RunsFolder
-from manyheads.web.pages import Field, at, fields, nested, render, typed
+from manyheads.web.pages import Field, at, fields, nested, render, stages_of, typed
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
 LARGEST_UPLOAD = 64_000_000
 MOST_FILES = 20
-MAIN = ("models.default.provider", "models.default.name", "models.default.base_url")
-RUN = (
-    "name", "host", "seed", "corpus", "steer", "budget.calls", "budget.tokens", "budget.money", "budget.seconds",
-)  # fmt: skip
+MODEL = "models.default"
+"""The field of a model, as `provider/name`."""
+SIZES = {
+    "team.size": "Scientists", "turns.default": "Turns in a stage", "rounds": "Rounds", "max_iters": "Most revisions",
+    "exchanges": "Questions to experts", "repeats": "Reviews", "orders": "Orders", "papers": "Papers",
+}  # fmt: skip
+"""The keys of systems that say how much is done, as the form names them."""
+BUDGET = {
+    "budget.calls": "Calls", "budget.tokens": "Tokens", "budget.money": "Money", "budget.seconds": "Minutes",
+}  # fmt: skip
+ADDRESS = "Empty: the provider's own. Keys: `manyheads keys set`, in a terminal."
+LIMITS = "The run stops at a limit, and can be resumed. Empty: no limit."
+RUN = ("name", "host", "seed")
 LEFT_OUT = ("system", "paths", "models", "roles")
+SOON, MOST_MODELS = 0.5, 30
+"""Seconds in which a server must say which models it has, and how many are shown."""
 EMPTY: tuple[Any, ...] = ("", [], {}, None)
 NUMBER = re.compile(r"[0-9]{1,9}")
 MORE = "more"
@@ -49,7 +67,7 @@ MORE = "more"
 
 @dataclass(frozen=True)
 class FieldGroup:
-    """Fields under one heading; `folded` unless one of them has a problem."""
+    """Fields under one heading; `folded` among further settings."""
 
     title: str
     fields: tuple[Field, ...]
@@ -105,15 +123,34 @@ def _base(request: Request) -> RunConfig:
 def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:
     system, runs = system_of(base), cast(RunsFolder, request.app.state.runs)
     data = base.model_dump(mode="json", by_alias=True)
-    texts = {
-        each.name: each.text(at(data, each.path)) for group in groups(system.name) for each in group.fields
-    }
+    every = [each for group in groups(system.name) for each in group.fields]
+    texts = {each.name: each.text(at(data, each.path)) for each in every}
+    if base.steer == ("all",):
+        texts["steer"] = "\n".join(system.steers)
+    choices = {MODEL: known_models(), "corpus": {name: about for name, about, _ in all_corpora()}}
     return render(
         request, "start.html.j2", status=status, system=system, config=request.path_params["config"],
-        groups=groups(system.name), texts={**texts, **filled.texts}, filled=filled, slots=_slots(system),
+        groups=groups(system.name), texts={**texts, **filled.texts}, filled=filled,
+        slots=_slots(system), choices=choices, titles={each.name: each.title for each in every},
         finished=[each for each in runs.entries() if each.state == "finished"][:200],
         query=f"?{request.url.query}" * bool(request.url.query), once=secrets.token_urlsafe(12), longer=LONGER, largest=LARGEST_UPLOAD // 1_000_000,
     )  # fmt: skip
+
+
+def known_models() -> dict[str, str]:
+    """The models that can be asked from here, each with what it is: there is a key, or a server has it."""
+    found = {"offline/offline": "placeholder text, no key, no cost"}
+    for name, amount in shipped_prices().models.items():
+        if "*" not in name and value_of(USUAL[name.partition("/")[0]]):
+            found[name] = (
+                f"you have a key; {amount.input:g} and {amount.output:g} a million tokens in and out"
+            )
+    # there may be no such server, or another one
+    with suppress(UserError, httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError, TypeError):
+        address = server_address(ModelConfig(provider="ollama", name="any"))
+        listed = httpx.get(f"{address}/api/tags", timeout=SOON, trust_env=False).json()["models"]
+        found |= {f"ollama/{str(each['name'])[:200]}": f"on {address}" for each in listed[:MOST_MODELS]}
+    return found
 
 
 def _slots(system: System) -> dict[str, Any]:
@@ -127,9 +164,18 @@ def groups(name: str) -> tuple[FieldGroup, ...]:
     schema = schema_of(system.model)
     parts = schema["$defs"]
     model = fields(parts["ModelConfig"], parts, ("models", "default"))
-    every = {each.name: each for each in (*fields(schema, parts), *model) if each.path[0] not in LEFT_OUT[:2]}
-    for left_out in LEFT_OUT[2:]:
+    every = {each.name: each for each in (*fields(schema, parts), *model)}
+    for left_out in (*LEFT_OUT, f"{MODEL}.provider", f"{MODEL}.name"):
         every.pop(left_out, None)
+    known = ("models", "default"), "Language model", "", "model"
+    every[MODEL] = Field(*known, example="openai/gpt-4o-mini", other=True)
+    url = f"{MODEL}.base_url"
+    every[url] = replace(every[url], title="Address of the server", help=ADDRESS)
+    every["corpus"] = replace(every["corpus"], kind="choice", help="", other=True)
+    sizes = {f"{name}.{key}": title for key, title in SIZES.items()} | BUDGET
+    for key in sizes.keys() & every.keys():
+        unit = MINUTE if key == "budget.seconds" else 1
+        every[key] = replace(every[key], title=sizes[key], help="", bounds="", unit=unit)
 
     def those(*names: str) -> tuple[Field, ...]:
         return tuple(every.pop(each) for each in names if each in every)
@@ -143,16 +189,18 @@ def groups(name: str) -> tuple[FieldGroup, ...]:
         replace(each, kind="long") if each.kind == "text" and each.name in texts else each
         for each in those(*(f"inputs.{each}" for each in system.slots))
     )
-    every |= {"steer": replace(every["steer"], bounds=f"one per line, of {', '.join(system.steers)}, or all")}
-    if not system.steers:
-        del every["steer"]
+    del every["steer"]
+    every |= {"steer": stages_of(system.steers)} if system.steers else {}
     installed = tuple(host.name for host in hosts().values() if host.installed)
     every |= {"host": replace(every["host"], kind="choice", values=installed)}
-    keys = "API keys are read from the environment of the server."
+    papers = ("corpus",) if system.corpus(load([name])) else ()
     made = [
         FieldGroup("Input", inputs, folded=False),
-        FieldGroup("Model", those(*MAIN), folded=False, help=keys),
-        FieldGroup("Run", those(*RUN), folded=False),
+        FieldGroup("Model", those(MODEL, url), folded=False),
+        FieldGroup("Size", those(*papers, *(key for key in sizes if key not in BUDGET)), folded=False),
+        FieldGroup("Budget", those(*BUDGET), folded=False, help=LIMITS),
+        FieldGroup("Steer", those("steer"), folded=False),
+        FieldGroup("Run", those(*RUN)),
         FieldGroup(f"Settings of {system.title}", below(name, 2)),
     ]
     sections = dict.fromkeys(each.path[1] for each in every.values() if each.path[0] == name)
@@ -202,12 +250,14 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: RunsFo
     data, slots = base.model_dump(mode="json", by_alias=True), _slots(system)
     for each in (each for group in groups(system.name) for each in group.fields):
         if (text := typed(form, each.name)) is None:
-            if each.kind != "yes":
+            if each.kind not in ("yes", "ticks"):
                 continue
             text = ""
         filled.texts[each.name] = text
+        if text == each.text(before := at(data, each.path)):
+            continue
         try:
-            value, before = each.value(text), at(data, each.path)
+            value = each.value(text)
         except ValueError as error:
             filled.problems[each.name] = str(error)
             continue

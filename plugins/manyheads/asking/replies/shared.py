@@ -92,6 +92,12 @@ class Doubts(ReplyModel):
 
 
 Action = Literal["accept", "edit", "pick", "add", "back"]
+ACTIONS: Mapping[Action, str] = {
+    "accept": "Continue with this result.", "edit": "Change it yourself in the next step.",
+    "pick": "Continue with those that you choose.", "add": "Write one of your own in the next step.",
+    "back": "Repeat the stage. Your remark says what to change.",
+}  # fmt: skip
+"""What each action does, as people read it."""
 
 
 class Steering(ReplyModel):
@@ -99,6 +105,8 @@ class Steering(ReplyModel):
 
     asked_with: ClassVar[Mapping[str, Mapping[str, Sequence[str]]]] = {"picks": {"action": ["pick"]}}
     """Fields that people are asked for only with certain values of others: `{field: {other: values}}`."""
+    value_texts: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """What people read for each value of a field: for each action, and for each number of an item."""
 
     action: Action
     picks: list[Choice] = Field(default_factory=list[Choice])
@@ -109,14 +117,16 @@ class OwnText(ReplyModel):
     """Mixed into a stage's own reply that a person edits or adds."""
 
 
-def steering_among(actions: Sequence[Action], items: int = 0, most: int = 0) -> type[Steering]:
+def steering_among(actions: Sequence[Action], items: Sequence[str] = (), most: int = 0) -> type[Steering]:
     """`Steering` with these actions, and up to `most` numbers of `items`."""
-    number = Annotated[int, Field(ge=1, le=max(items, 1)), BeforeValidator(whole_number)]
+    number = Annotated[int, Field(ge=1, le=max(len(items), 1)), BeforeValidator(whole_number)]
     picks: Any = Annotated[list[number], Field(max_length=most)]
     if not most:  # nothing can be picked, whatever a model says
         picks = Annotated[list[number], Field(max_length=0), BeforeValidator(lambda value: [])]
     fields: dict[str, Any] = {"action": (Literal[tuple(actions)], ...), "picks": (picks, [])}
-    return create_model("Steering", __base__=Steering, __module__=Steering.__module__, **fields)
+    made = create_model("Steering", __base__=Steering, __module__=Steering.__module__, **fields)
+    made.value_texts = {"action": [ACTIONS[each] for each in actions], "picks": items}
+    return made
 
 
 def prefilled(value: R) -> type[R]:

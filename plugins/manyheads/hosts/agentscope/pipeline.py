@@ -149,10 +149,12 @@ def tool_call_of(request: Waiting) -> tuple[str, dict[str, Any]]:
     """The tool by which a person is asked, and its arguments."""
     form = request.form
     [name] = form["required"] if len(form.get("required", ())) == 1 else [""]
-    choices: list[str] = form["properties"].get(name, {}).get("enum", [])
+    part: Mapping[str, Any] = form["properties"].get(name, {})
+    choices: list[str] = part.get("enum", [])
     if not 2 <= len(choices) <= 4:
         return "Answer", {"question": question(request), "form": form}
-    options = [{"label": choice, "description": choice} for choice in choices]
+    texts = zip(choices, part.get("x-texts", choices), strict=True)
+    options = [{"label": choice, "description": text} for choice, text in texts]
     asked = {"question": request.title, "header": name[:12], "context": question(request), "options": options}
     return AskUser.name, AskUserParams.model_validate({"questions": [asked]}).model_dump(mode="json")
 

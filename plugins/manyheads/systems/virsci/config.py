@@ -111,8 +111,10 @@ class VirSciConfig(DiscussionSettings):
 class TopicInput(Inputs):
     """A topic, for systems that work on one."""
 
-    topic: Annotated[TextOrNone, Slot("all")] = None
-    """A fixed topic; a team that is given one skips its topic discussion."""
+    topic: Annotated[TextOrNone, Slot("all")] = Field(
+        default=None, examples=["How robots plan a grasp from touch alone"]
+    )
+    """Research topic. If set, the topic discussion is skipped."""
 
 
 class VirSciInputs(TopicInput):

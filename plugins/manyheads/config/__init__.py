@@ -31,7 +31,7 @@ from pydantic import (
 from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.papers import OWN_SOURCES, SOURCES, SourceName, source_names
-from manyheads.base.resources import data_file
+from manyheads.base.resources import data_file, read_yaml
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
 from manyheads.core.usage import Price
 
@@ -462,6 +462,8 @@ class RunConfig(Strict):
     """Models by alias; needs `default`."""
     roles: dict[str, RoleConfig] = Field(default_factory=dict)
     """Per-role changes."""
+    language: str = Field(default="", max_length=40, exclude_if=lambda value: not value)
+    """The language in which agents answer: a code such as `de`, or a name such as `German`; as the prompts if omitted."""
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
@@ -506,6 +508,24 @@ class RunConfig(Strict):
             return host_entry(value).name
         except ConfigError as error:
             raise ValueError("; ".join(filter(None, (error.message, error.tried, error.hint)))) from error
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _language_code(cls, value: object) -> object:
+        """The code of a listed language; YAML reads `no` (Norwegian) as false."""
+        given = "no" if value is False else value
+        if not isinstance(given, str) or not given.strip():
+            return given
+        known = {
+            key.casefold(): code
+            for code, name in read_yaml(data_file("prompts/languages.yaml")).items()
+            for key in (code, name)
+        }
+        if code := known.get(given.strip().casefold()):
+            return code
+        if not re.fullmatch(r"[^\W\d_][\w ()'-]{3,}", given.strip()):
+            raise ValueError(f"{given!r} is no language; write a name, such as German")
+        return given.strip()
 
     @field_validator("corpus")
     @classmethod

@@ -192,7 +192,7 @@ class Tools:
     async def refine_idea(
         self, ctx: Ctx, idea: Idea, background: Background = "", wait: Wait = SECONDS, budget: Limits = None
     ) -> RunAnswer:
-        """Improve an idea by review and rebuttal until it gets no better. Spends."""
+        """Improve an idea by review and rebuttal, until there is no further improvement. Spends."""
         return await self._start(ctx, "rebuttal", {"idea": idea, "background": background}, wait, budget)
 
     async def rank_ideas(

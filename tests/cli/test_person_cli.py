@@ -82,7 +82,7 @@ def terminal(folder: Path, words: Sequence[str], **env: str) -> Generator[Screen
 def test_a_person_steers_at_the_terminal(tmp_path: Path) -> None:
     with terminal(tmp_path, (*RUN, "--steer", "topic")) as screen:
         shown = screen.until(r"3 back\) ")
-        assert "What the stage has come to" in shown
+        assert "The result of this stage" in shown
         screen.type("dance")
         screen.until("type one of accept, edit, back")
         screen.type("back")

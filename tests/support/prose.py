@@ -8,7 +8,9 @@ from pathlib import Path
 Sentence = tuple[str, str]
 """Where it stands, such as `docs/index.md:12`, and what it says; code, names in code and figures are `·`."""
 
-_FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$|^---\n.*?^---$|<!--.*?-->", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^( *)(```|~~~).*?^\1\2 *$|^---\n.*?^---$|<!--.*?-->|(?<=\n\n)(?: {4}.*\n|\n)+", re.DOTALL | re.MULTILINE
+)
 _CODE = re.compile(
     r"``.+?``|`[^`\n]*(?:\n[^`\n]*)?`|\$[^$\n]+\$|https?://\S+|<[^>\n]+>|\b[\w-]+[./_=][\w./_=-]*\w"
 )
@@ -27,7 +29,7 @@ _CALLS = re.compile(r"\w*Error|warn\w*|_wrong|CheckResult|Badparameter|echo|prin
 
 def of_markdown(path: Path, name: str) -> Iterator[Sentence]:
     text = _FENCE.sub(lambda found: "\n" * found[0].count("\n"), path.read_text(encoding="utf-8"))
-    yield from _sentences(_LINK.sub(r"\1", text), name)
+    yield from _sentences(_LINK.sub(lambda found: re.sub(r"\s", "\u00a0", found[1]), text), name)
 
 
 def of_template(path: Path, name: str) -> Iterator[Sentence]:
@@ -90,6 +92,6 @@ def _sentences(text: str, name: str, line: int = 0) -> Iterator[Sentence]:
         where, below = f"{name}:{at}", block.count("\n")
         for sentence in _END.split(block):
             if re.search(r"[A-Za-z]{2}", sentence):
-                yield where, " ".join(sentence.split())
+                yield where, re.sub(r"[ \n\t]+", " ", sentence).strip()
         if found:
             at, last = at + (0 if line else below + found[0].count("\n")), found.end()

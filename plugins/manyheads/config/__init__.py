@@ -158,7 +158,7 @@ def _address(text: str) -> str:
         raise ValueError("must begin with http:// or https://")
     if scrubbed(text) != text:
         raise ValueError(
-            "contains a login or key, which would be stored in the run folder; put it into an environment variable and "
+            "contains a login or key, which would be stored in the run folder. Put it into an environment variable and "
             "write its name, such as https://${MANYHEADS_LOGIN}@host/v1 (for a resumed run with --set)"
         )
     return text
@@ -198,8 +198,8 @@ class ModelConfig(Strict):
     """A language model. Keys come only from the environment."""
 
     provider: Provider = "offline"
-    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server; `command` is a program
-    on this machine, which reads the prompt and writes the answer; for `human` a person answers."""
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server. `command` is a program
+    on this machine, which reads the prompt and writes the answer. For `human` a person answers."""
     name: str = "offline"
     """The model's name at its provider; for `replay`, a run folder with a recorded journal; for `command`,
     the command line."""
@@ -234,7 +234,7 @@ class ModelConfig(Strict):
     """Whether the model accepts images; if omitted, the result of `manyheads check`, else yes."""
     response_format: bool | Literal["schema", "object", "none"] = True
     """How to send the reply's schema with the prompt: `schema` (`json_schema`), `object` (`json_object` with the schema),
-    or `none`; it is an error if the server refuses it. `true` uses the first of these that the server accepts, `false`
+    or `none`. A server that refuses it is an error. `true` uses the first of these that the server accepts, `false`
     is `none`."""
     price: Price | None = None
     """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
@@ -305,8 +305,8 @@ How: TypeAlias = Literal["semantic", "entity", "cocitation", "bm25"]
 
 
 class RetrievalConfig(Strict):
-    """Retrieval from a literature database. The values of k, m, n and so on are not legible in the paper's text: the defaults are
-    ours, but for those that name the authors' code (its `configs/datasets.yaml`)."""
+    """Retrieval from a literature database. The values of k, m, n and so on cannot be read in the paper's text. The defaults
+    are ours, except those that name the authors' code (its `configs/datasets.yaml`)."""
 
     how: Annotated[tuple[How, ...], AfterValidator(_each_once)] = ("semantic", "entity", "cocitation")
     """Retrieval strategies: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and
@@ -467,8 +467,8 @@ class RunConfig(Strict):
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
-    """Stages after which a person steers, or `all`; `manyheads check` names those of a system. The model `person` answers: a
-    person, unless `models.person` says otherwise."""
+    """Stages after which a person steers, or `all`; `manyheads check` names those of a system. A person
+    answers, or the model `models.person`."""
     send_backs: int = Field(default=5, ge=0)
     """How often a person may send one stage back."""
     literature: LiteratureConfig = LiteratureConfig()

@@ -92,7 +92,7 @@ class Waiting(Event):
     title: str
     """The question, in one line."""
     text: str
-    """What the person needs to know, in Markdown: the prompt, or what a stage has come to."""
+    """What the person needs to know, in Markdown: the prompt, or the result of a stage."""
     form: dict[str, Any]
     """JSON Schema of the answer, without references; titles and descriptions are for people, defaults are the current values."""
     problem: str = ""

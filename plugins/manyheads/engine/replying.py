@@ -364,11 +364,11 @@ class StructuredHost(Brake, ABC):
                     raise UnusableReplyError("rule", problem)
                 if raw.model != OFFLINE and (unlike := forms.unlike(value)):
                     kind, *words = unlike
-                    length = f"{words[0]} of about {words[1]} words"
+                    length = f"far too {kind}, {words[0]} of about {words[1]} words"
                     if not measured and attempt < self._attempts:
                         measured = True
                         raise UnusableReplyError(kind, length, words=words)
-                    warn.append(f"{turn.place}: far too {kind}, {length}")
+                    warn.append(f"{turn.place}: {length}")
             except UnusableReplyError as problem:
                 unusable.append(problem.why.kind)
                 if attempt >= self._attempts:

@@ -214,7 +214,7 @@ class TeamRuns(Generic[S]):
         config = reopen(folder)
         if config.system != self._system:
             raise JournalError(
-                f"{folder}: holds a run of {config.system}, not of {self._system}",
+                f"{folder}: contains a run of {config.system}, not of {self._system}",
                 hint=f"begin again with a new {self._name}",
             )
         return config

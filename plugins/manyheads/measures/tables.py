@@ -138,7 +138,9 @@ def read_table(
         raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
     if len({len(each) for each in wide.values()}) > 1:
         each = "; ".join(f"{name}: {', '.join(several)}" for name, several in wide.items())
-        raise RatingError(f"{path}: a column a rater, but for other numbers of raters", tried=each, hint=hint)
+        raise RatingError(
+            f"{path}: a column a rater, except for other numbers of raters", tried=each, hint=hint
+        )
     rows = list[TableRow]()
     for place, cells in records:
         plain = {name: cells[each] for name, each in zip(names, header, strict=True) if name not in wide}

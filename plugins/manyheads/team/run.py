@@ -253,7 +253,7 @@ class Run(Generic[Result, C, M]):
         try:
             return await reply
         except ReplyError as error:
-            self.warn(stage, f"{error.message}; the run goes on without it")
+            self.warn(stage, f"{error.message}; the run continues without it")
             return None
 
     @property

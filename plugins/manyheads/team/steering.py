@@ -1,4 +1,4 @@
-"""A person steers: between two stages they see what the first has come to, and say how the run goes on.
+"""A person steers: between two stages they see the result of the first, and decide how the run continues.
 
 What they say is a turn like any other, by the role `person`. A remark is shown to the team: in all prompts of the stage
 that is sent back, or else of the next stage.
@@ -61,7 +61,7 @@ async def steer(
 
     Args:
         turn: the stage's last turn.
-        shown: what the stage has come to.
+        shown: the result of the stage.
         items: what it consists of, such as ideas.
         most: how many items may be picked; 0 for none.
         edit: the reply that may be edited.

@@ -94,7 +94,7 @@ class SelfReviewConfig(Strict):
     references: int = Field(default=5, ge=1)
     """Closest papers of B_past that the abstract is compared with."""
     max_discards: int = Field(default=1, ge=0)
-    """How often the team goes back to idea generation; after that the last abstract stands, with a warning."""
+    """How often the team goes back to idea generation; after that the last abstract is kept, with a warning."""
 
 
 class VirSciConfig(DiscussionSettings):
@@ -111,7 +111,7 @@ class TopicInput(Inputs):
     """A topic, for systems that work on one."""
 
     topic: Annotated[TextOrNone, Slot("all")] = None
-    """A fixed topic; a team that is given one skips its topic discussion."""
+    """The research topic. If it is set, the topic discussion is skipped."""
 
 
 _NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {

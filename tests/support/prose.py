@@ -12,7 +12,7 @@ _FENCE = re.compile(
     r"^( *)(```|~~~).*?^\1\2 *$|^---\n.*?^---$|<!--.*?-->|(?<=\n\n)(?: {4}.*\n|\n)+", re.DOTALL | re.MULTILINE
 )
 _CODE = re.compile(
-    r"``.+?``|`[^`\n]*(?:\n[^`\n]*)?`|\$[^$\n]+\$|https?://\S+|<[^>\n]+>|\b[\w-]+[./_=][\w./_=-]*\w"
+    r"``.+?``|`[^`\n]*(?:\n[^`\n]*)?`|\$[^$\n]+\$|https?://\S+|; [a-z]+-src [a-z]+:|<[^>\n]+>|\b[\w-]+[./_=][\w./_=-]*\w"
 )
 _LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\([^)]*\)|\[[^\]]*\])")
 _BLOCK = re.compile(r"^\s*$|^\s*(?:[-*+]|\d+\.|:|#+|>|!!!.*|\|)\s*|\s*\|\s*", re.MULTILINE)
@@ -22,6 +22,7 @@ _TAG = re.compile(
     r"<(style|script|svg|code|kbd|pre)\b.*?</\1>|</?(?:a|b|em|strong|i|span|small|abbr|code)\b[^>]*>",
     re.DOTALL,
 )
+_SHOWN = re.compile(r'\b(?:alt|aria-label|placeholder|title|summary)="([^"]+)"')
 _SAID = frozenset({"hint", "tried", "help", "epilog", "title", "description"})
 """Arguments whose text is shown to a user."""
 _CALLS = re.compile(r"\w*Error|warn\w*|_wrong|CheckResult|Badparameter|echo|print|note|info|tell")
@@ -33,11 +34,13 @@ def of_markdown(path: Path, name: str) -> Iterator[Sentence]:
 
 
 def of_template(path: Path, name: str) -> Iterator[Sentence]:
-    """The text between the tags of a page."""
+    """The text between the tags of a page, and that of attributes which are shown or read aloud."""
     text = _JINJA.sub(
         lambda found: "`x`" if found[1] else " " + "\n" * found[0].count("\n"),
         path.read_text(encoding="utf-8"),
     )
+    for found in _SHOWN.finditer(text):
+        yield from _sentences(found[1], name, text.count("\n", 0, found.start()) + 1)
     text = _TAG.sub(lambda found: "\n" * found[0].count("\n"), text)
     yield from _sentences(re.sub(r"<[^>]*>", lambda found: "\n\n" + "\n" * found[0].count("\n"), text), name)
 
@@ -45,7 +48,7 @@ def of_template(path: Path, name: str) -> Iterator[Sentence]:
 def of_comments(path: Path, name: str) -> Iterator[Sentence]:
     """The comments of a YAML file, those on lines of their own together."""
     for at, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if found := re.match(r"(.*?\s|)#\s(.*)", line):
+        if found := re.match(r"(.*?\s|)#\s(?!yaml-language-server)(.*)", line):
             yield from _sentences(found[2], name, at)
 
 

@@ -221,7 +221,7 @@ def _told(kind: type[ReplyModel], text: str) -> dict[str, Any]:
     needed = [name for name, field in kind.model_fields.items() if field.is_required()]
     one_text = len(needed) == 1 and kind.model_fields[needed[0]].annotation is str
     if not one_text or word_count(text) < LEAST or _NO_PROSE.search(text) or _NO_ANSWER.match(text):
-        raise UnusableReplyError("none", "it held no JSON object")
+        raise UnusableReplyError("none", "it has no JSON object")
     around = rf"\A(?:```\w*\n)?(?:\W*{needed[0]}\W*:\W*)?|\s*```\Z"
     return {needed[0]: re.sub(around, "", text, flags=re.IGNORECASE)}
 

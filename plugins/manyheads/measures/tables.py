@@ -175,7 +175,7 @@ def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
         header, *rest = [[cell.strip() for cell in record] for record in records]
     except csv.Error as error:
         raise RatingError(
-            f"{path}: not a CSV file: {error}", hint="look for an unclosed quotation mark"
+            f"{path}: not a CSV file: {error}", hint="look for a quotation mark without its end"
         ) from error
 
     def rows() -> Records:

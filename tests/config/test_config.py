@@ -292,7 +292,7 @@ def test_a_hundred_unknown_keys_are_answered_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [("de", "de"), ("german", "de"), ("NO", "no"), ("no", "no"), ("zh-hant", "zh-Hant"), ("Swiss German", "Swiss German")],
+    [("de", "de"), ("german", "de"), ("NO", "no"), ("no", "no"), ("zh-hant", "zh-Hant"), ("Zulu", "Zulu"), ("Swiss German", "Swiss German")],
 )  # fmt: skip
 def test_a_language_is_a_code_or_a_name(value: str, code: str) -> None:
     assert load(["virsci"], [f"language={value}"]).language == code

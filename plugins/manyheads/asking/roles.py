@@ -116,9 +116,9 @@ class Roles:
         prompt = self.prompts.render(card.system_prompt(), values)
         if not self.language:
             return prompt
-        names = languages(self.prompts)
-        known = {"language": names.get(self.language, self.language)}
-        return f"{prompt}\n{self.prompts.render('partials/language.md.j2', known)}"
+        listed = self.prompts.words("languages.yaml", RootModel[dict[str, str]])
+        name = listed.root.get(self.language, self.language) if listed else self.language
+        return f"{prompt}\n{self.prompts.render('partials/language.md.j2', {'language': name})}"
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
         """The user prompt of a role's task, without the reply's form."""
@@ -157,12 +157,6 @@ class Roles:
         except ConfigError as error:
             lines.append(error.message)
         return lines
-
-
-def languages(prompts: Prompts) -> Mapping[str, str]:
-    """The names of languages, by their codes."""
-    listed = prompts.words("languages.yaml", RootModel[dict[str, str]])
-    return listed.root if listed else {}
 
 
 @lru_cache

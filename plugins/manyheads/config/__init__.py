@@ -513,19 +513,14 @@ class RunConfig(Strict):
     @classmethod
     def _language_code(cls, value: object) -> object:
         """The code of a listed language; YAML reads `no` (Norwegian) as false."""
-        given = "no" if value is False else value
-        if not isinstance(given, str) or not given.strip():
-            return given
-        known = {
-            key.casefold(): code
-            for code, name in read_yaml(data_file("prompts/languages.yaml")).items()
-            for key in (code, name)
-        }
-        if code := known.get(given.strip().casefold()):
-            return code
-        if not re.fullmatch(r"[^\W\d_][\w ()'-]{3,}", given.strip()):
-            raise ValueError(f"{given!r} is no language; write a name, such as German")
-        return given.strip()
+        if value in ("", True) or not isinstance(value, str | bool):
+            return value
+        listed = read_yaml(data_file("prompts/languages.yaml"))
+        given = "no" if value is False else str(value).strip()
+        known = {key.casefold(): code for code, name in listed.items() for key in (code, name)}
+        if given.casefold() not in known and not re.fullmatch(r"[^\W\d_][\w ()'-]{3,}", given):
+            raise ValueError(f"{given!r} is no language; write its name, such as German")
+        return known.get(given.casefold(), given)
 
     @field_validator("corpus")
     @classmethod

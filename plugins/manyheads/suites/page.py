@@ -112,12 +112,7 @@ def _differences(entries: Sequence[SummaryEntry]) -> str:
     clear = [each for each in bounded if (each.difference_low or 0) > 0 or (each.difference_high or 0) < 0]
     level = f"{entries[0].level:.0%}"
     if not clear:
-        each = (
-            f"its {level} interval includes"
-            if len(bounded) == 1
-            else f"all {len(bounded)} {level} intervals include"
-        )
-        return f"No significant difference from {_reference(compared)}: {each} 0."
+        return f"No significant difference from {_reference(compared)}: no {level} interval excludes 0."
     most = max(clear, key=lambda each: abs(each.difference or 0.0))
     chance = len(bounded) * (1 - entries[0].level)
     many = f" Expected by chance: {chance:.2g} of {len(bounded)}." if len(bounded) > 1 else ""

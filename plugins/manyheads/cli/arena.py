@@ -174,7 +174,7 @@ class Importing(Options):
 def import_(folder: Folder, source: Importing) -> None:
     """Add answers of another origin: sheets of `arena export --sheets`, or votes on pairs, such as published ones.
 
-    The same table again changes nothing.
+    Adding the same table twice changes nothing.
     """
     from manyheads.arena.sheets import take
 
@@ -293,7 +293,7 @@ class Rating(Options):
 def rate(how: Rating) -> None:
     """Rate the makers: Bradley–Terry and Elo, with intervals over raters and cases.
 
-    Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated separately.
+    Makers whose intervals overlap, or that were never compared, are not ranked against each other. People and models are rated separately.
     """
     from manyheads.arena.report import questions_of, rate, write_result
 

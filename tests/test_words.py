@@ -29,7 +29,7 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 TURNS = re.compile(
-    rf"{PHRASES.pattern}|\b(?:comes?|came) to\b|\bgo(?:es)? on\b|\bwent on\b|\b(?:stands?|stood)\b|\bbeside\b|\bseldom\b"
+    rf"{PHRASES.pattern}|\b(?:comes?|came) to\b|\bgo(?:es)? on\b|\bwent on\b|\b(?:stands?|stood)\b(?! for)|\bbeside\b|\bseldom\b"
     r"|\bbut for\b|\b(?:holds?|held)\b|\btell\w* apart\b|\bfrom it on\b|\bwhat is asked\b",
     re.IGNORECASE,
 )

@@ -26,7 +26,7 @@ from support.fill import WORDS
 from support.llm import LLM
 from support.papers_read import entry, paper, review
 from support.pdfs import body, typeset
-from support.play import config_for, play
+from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, record
 from support.sight import SEEING
@@ -103,6 +103,14 @@ def english(request: Request) -> set[str]:
     return {word for word in WORD.findall(re.sub(r"ß\w+", "", text)) if word not in PUBLIC | GIVEN | {*WORDS}}
 
 
+def _in_german(played: Played) -> None:
+    """All requests name the language of the answers, in the same words; the report marks the texts."""
+    ends = {request.system.rstrip().rpartition("\n")[2] for request in played.requests}
+    assert len(ends) == 1
+    assert "ßGERMAN." in ends.pop()
+    assert 'lang="de" class="prose' in (played.folder / "report.html").read_text(encoding="utf-8")
+
+
 Sets = tuple[str, ...]
 
 
@@ -171,8 +179,10 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
     ]
     faults = [Fault("missing"), Fault("prose")]  # so that it is asked again
     with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
-        played = await play(config_for(llm, f"paths=['{abroad}']", *sets), tmp_path / "run", llm)
-    assert played.requests
+        played = await play(
+            config_for(llm, f"paths=['{abroad}']", "language=de", *sets), tmp_path / "run", llm
+        )
+    _in_german(played)
     leaks = {(word, request.asking[:60]) for request in played.requests for word in english(request)}
     assert not leaks
     if "models.default.tools=true" in sets:
@@ -263,8 +273,9 @@ async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_pat
     local = ("mamorx.novelty.enabled=false", "literature.cascade=[local]")
     off = (*local, f"inputs.paper={tmp_path / 'paper.json'}")
     with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
-        sets = ("system=mamorx", f"paths=['{abroad}']", *off, *REVIEWS[name])
+        sets = ("system=mamorx", f"paths=['{abroad}']", "language=German", *off, *REVIEWS[name])
         played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    _in_german(played)
     leaks = {(word, each.asking[:60]) for each in played.requests for word in english(each) - CALLED}
     assert not leaks
 

@@ -158,7 +158,7 @@ def config() -> str:
         "For completion in your editor, begin a file with "
         "`# yaml-language-server: $schema=…/configs/run.schema.json`.\n",
         "The keys of a system go under its name (`virsci: {turns: 3}`); what it works on goes under `inputs`. "
-        "Both may also stand at the top level.\n",
+        "Both may also be at the top level.\n",
         "## Every run\n",
         _fields(RunConfig, hidden=("settings",)),
     ]

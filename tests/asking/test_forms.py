@@ -115,6 +115,7 @@ def test_a_line_may_say_from_how_many_words_to_how_many(tmp_path: Path, words: i
 def test_scripts_without_spaces_are_counted_by_their_letters() -> None:
     assert word_count("three plain words") == 3
     assert word_count("研究" * 100 + " and more") == 102
+    assert word_count("งานวิจัย" * 100 + " and more") == 162
 
 
 def test_a_line_that_looks_like_a_form_stays_a_line(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def one_voice(headings: tuple[str, ...], voters: list[str], said: str, request: 
 def left_out(out: Path, headings: tuple[str, ...]) -> list[str]:
     """What a result does not say of the voice that is missing."""
     result = json.loads((out / "result.json").read_text())
-    warned = [each for each in result["warnings"] if "goes on without" in each]
+    warned = [each for each in result["warnings"] if "continues without" in each]
     silent, own = ADVICE in headings, result["result"]
     wrong = {
         "no warning of the guest": silent and not any("advise" in each for each in warned),

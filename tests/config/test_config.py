@@ -290,6 +290,20 @@ def test_a_hundred_unknown_keys_are_answered_at_once(tmp_path: Path) -> None:
     assert len(str(caught.value)) < 3000
 
 
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("de", "de"), ("german", "de"), ("NO", "no"), ("no", "no"), ("zh-hant", "zh-Hant"), ("Zulu", "Zulu"), ("Swiss German", "Swiss German")],
+)  # fmt: skip
+def test_a_language_is_a_code_or_a_name(value: str, code: str) -> None:
+    assert load(["virsci"], [f"language={value}"]).language == code
+
+
+@pytest.mark.parametrize("value", ["xx", "3", "true", "'de\\nand lie'"])
+def test_what_is_no_language(value: str) -> None:
+    with pytest.raises(ConfigError, match="language"):
+        load(["virsci"], [f"language={value}"])
+
+
 def test_the_number_of_a_paper_is_a_text() -> None:
     assert parse_set("inputs.paper=2401.10010") == {"inputs": {"paper": "2401.10010"}}
     assert parse_set("temperature=0.70") == {"temperature": 0.7}

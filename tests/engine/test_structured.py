@@ -235,7 +235,7 @@ async def test_an_error_keeps_the_raw_text_and_says_what_to_do() -> None:
     assert caught.value.raw == last
     shown = str(caught.value)
     assert "novelty, turn 1, Scientist3: vote: no valid reply from m-1 in 2 attempts" in shown
-    assert "it held no JSON object" in shown
+    assert "it has no JSON object" in shown
     assert "roles.<role>.model" in shown
     assert len(shown) < 1200
 

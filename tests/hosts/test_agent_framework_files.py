@@ -44,7 +44,7 @@ async def test_what_no_file_can_hold_is_given_again(llm: LLM) -> None:
     client = plain_client(llm.base_url)
     data = role_agent("reviewer", client, tools=tools).to_dict()
     assert data["needs"] == ["model", "tools"]
-    with pytest.raises(ConfigError, match="hold model, tools") as refused:
+    with pytest.raises(ConfigError, match="model, tools") as refused:
         RoleAgent.from_dict(data)
     assert "'role_agent': {'model': …, 'tools': …}" in (refused.value.hint or "")
     again = RoleAgent.from_dict(data, dependencies={"role_agent": {"model": client, "tools": tools}})

@@ -320,13 +320,13 @@ def test_the_answer_claims_no_more_than_its_intervals() -> None:
 
     some = (*ROWS[:3], row(LARGE, 0, 2.5), row(LARGE, 1, 4.5))
     assert "highest with team.size=3, topology=random: 3.5" in told(*some)
-    assert "No clear difference" in told(*some)
+    assert "No significant difference" in told(*some)
     alike = [row(each, seed, 1.0) for each in (SMALL, LARGE) for seed in range(2)]
     assert "is 1 in all 2 conditions" in told(*alike)
     apart = [row(SMALL, seed, 0.1 * seed) for seed in range(3)] + [
         row(LARGE, seed, 9 + 0.11 * seed) for seed in range(3)
     ]
-    assert "1 of 1 differences from team.size=2, topology=sequential are clear" in told(*apart)
+    assert "1 of 1 differences from team.size=2, topology=sequential are significant" in told(*apart)
     assert "no difference can be claimed" in told(row(SMALL, 0, 1.0), row(LARGE, 0, 2.0))
     assert "nothing could be measured" in told(failed(SMALL, 0))
 

@@ -47,7 +47,7 @@ def asks_in(heading: str) -> Callable[[Request], str | None]:
 
 
 def left_out(played: Played) -> list[str]:
-    return [warning for warning in played.result["warnings"] if "goes on without" in warning]
+    return [warning for warning in played.result["warnings"] if "continues without" in warning]
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ async def test_a_first_idea_that_nobody_can_condense_is_compared_as_it_is(run: P
     played = await run(improved=False)
     [request] = played.asked("Which version is better?")
     assert ideas(played)[0] in request.asking
-    assert any("goes on without" in warning for warning in played.result["warnings"])
+    assert any("continues without" in warning for warning in played.result["warnings"])
 
 
 async def test_the_chair_is_shown_a_and_b_in_an_order_that_the_seed_draws(run: Play) -> None:

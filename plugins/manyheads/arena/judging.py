@@ -99,7 +99,7 @@ async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunCon
     """
     _need_pairs(arena)
     [config], texts = configs, arena.texts()
-    roles = Roles(Resources.of(config.paths))
+    roles = Roles(Resources.of(config.paths), config.language)
     host = DryHost(config.models, 0, recall_nothing, config.attempts)
     speaker, usages = Speaker(ROLE, ROLE, roles.system(ROLE, {})), list[Usage]()
     for case in arena.cases():

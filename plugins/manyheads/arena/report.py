@@ -226,7 +226,7 @@ def as_lines(known: dict[str, Any]) -> Iterator[str]:
     for name, each in known["raters"].items():
         kind = " (model)" if each["kind"] == "model" else ""
         skipped = f", {each['skipped']:,} skipped" if each["skipped"] else ""
-        yield f"  {name}{kind}: {each['answered']:,} answered{skipped}, {each['left']:,} left"
+        yield f"  {name}{kind}: {each['answered']:,} answered{skipped}, {each['left']:,} remaining"
     for problem in known["problems"]:
         yield f"Note       {problem}"
 

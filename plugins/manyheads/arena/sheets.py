@@ -50,7 +50,7 @@ def write_sheets(arena: Arena, raters: int, out: Path) -> list[Path]:
     sets = _sets(arena)
     if arena.kind == "pairs" or not sets:
         why = "pairs need the browser" if arena.kind == "pairs" else "it has no texts"
-        hint = f"see what it holds: manyheads arena status {arena.folder}"
+        hint = f"see its contents: manyheads arena status {arena.folder}"
         raise ArenaError(f"{arena.folder}: no sheets: {why}", hint=hint)
     rng, files = random.Random(0), dict[Path, str]()
     for rater in range(1, raters + 1):

@@ -304,9 +304,10 @@ def _shown(span: Span) -> str:
 
 
 def word_count(text: str) -> int:
-    """Number of words; in scripts without spaces, two letters count as one."""
+    """Number of words; in scripts without spaces, two Chinese or Japanese letters count as one, or five of Thai, Lao, Burmese, Khmer."""
     rest, letters = re.subn(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]", " ", text)
-    return len(rest.split()) + letters // 2
+    rest, signs = re.subn(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]", " ", rest)
+    return len(rest.split()) + letters // 2 + signs // 5
 
 
 # The skeleton.

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from manyheads.asking.forms import Forms
 from manyheads.asking.prompts import Prompts
@@ -65,6 +65,8 @@ class Roles:
     """All role cards of a search path, with their prompts."""
 
     resources: Resources
+    language: str = ""
+    """The language of the answers, a code of `prompts/languages.yaml` or a name; empty if no prompt names one."""
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -99,7 +101,8 @@ class Roles:
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
-        """The system prompt of a role; the card's defaults fill in missing variables, others raise `ConfigError`."""
+        """The system prompt of a role, the language of the answers at its end; the card's defaults fill in missing
+        variables, others raise `ConfigError`."""
         card = self.card(role)
         values = {**card.variables, **variables}
         if missing := [name for name, value in values.items() if value is None]:
@@ -110,7 +113,12 @@ class Roles:
                 tried=f"variables: {', '.join(card.variables) or 'none'}",
                 hint=did_you_mean(min(foreign), card.variables),
             )
-        return self.prompts.render(card.system_prompt(), values)
+        prompt = self.prompts.render(card.system_prompt(), values)
+        if not self.language:
+            return prompt
+        listed = self.prompts.words("languages.yaml", RootModel[dict[str, str]])
+        name = listed.root.get(self.language, self.language) if listed else self.language
+        return f"{prompt}\n{self.prompts.render('partials/language.md.j2', {'language': name})}"
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
         """The user prompt of a role's task, without the reply's form."""

@@ -138,7 +138,7 @@ class NotAllowedError(ConfigError):
 
 
 class BugError(UserError):
-    """An unexpected error of a part that others go on without: a run of many, a member of a committee, a report."""
+    """An unexpected error in a part that the rest can do without: a run of many, a member of a committee, a report."""
 
 
 class CorpusError(UserError):

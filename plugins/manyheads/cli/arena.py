@@ -120,7 +120,7 @@ def add(folder: Folder, how: Adding) -> None:
         f"{count(len({each.maker for each in every}), 'maker')} on {count(len({each.case for each in every}), 'case')}"
     )
     if hints := sum(each.hints for each in made):
-        say(f"{count(hints, 'hint')} at makers removed")
+        say(f"{count(hints, 'identifying phrase')} removed")
 
 
 class Inviting(Options):
@@ -174,7 +174,7 @@ class Importing(Options):
 def import_(folder: Folder, source: Importing) -> None:
     """Add answers of another origin: sheets of `arena export --sheets`, or votes on pairs, such as published ones.
 
-    The same table again changes nothing.
+    Adding the same table twice changes nothing.
     """
     from manyheads.arena.sheets import take
 
@@ -224,7 +224,7 @@ class Judging(Spending):
 
 @app.command()
 def judge(folder: Folder, changes: Changes, how: Judging) -> None:
-    """Have a model vote, on the same form, each pair in both orders. Its votes are kept apart from those of people.
+    """Have a model vote, on the same form, each pair in both orders. Its votes are kept separate from those of people.
 
     To resume, run the same command again: pairs with an answer are not asked again. A budget is that of all judges of this
     arena together, over all starts. Exits with 3 if it is spent.
@@ -293,7 +293,7 @@ class Rating(Options):
 def rate(how: Rating) -> None:
     """Rate the makers: Bradley–Terry and Elo, with intervals over raters and cases.
 
-    Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
+    Makers whose intervals overlap, or that were never compared, are not ranked against each other. People and models are rated separately.
     """
     from manyheads.arena.report import questions_of, rate, write_result
 
@@ -363,8 +363,8 @@ class Agreeing(Options):
 def agreement(how: Agreeing) -> None:
     """Report how well raters agree with each other, and scores or a judge with the raters; compare groups of texts.
 
-    Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
-    Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
+    Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, next to those of one person with the others.
+    Rankings: D(S), whole rankings, first places, next to those between people and of a judge who guesses.
     """
     from manyheads.arena.sheets import rankings_of, ratings_of
     from manyheads.arena.store import FILE

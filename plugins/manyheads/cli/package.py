@@ -34,7 +34,8 @@ def write_package(folder: Path, name: str) -> None:
     module = name.replace("-", "_")
     if iskeyword(module) or module in sys.stdlib_module_names or find_spec(module):
         raise ConfigError(
-            f"--system {name}: Python has a module or a word {module!r} already", hint="choose another name"
+            f"--system {name}: Python already uses {module!r}, as a module or a keyword",
+            hint="choose another name",
         )
     if name in systems():
         raise ConfigError(f"--system {name}: there is a system of this name", hint="choose another name")

@@ -31,7 +31,7 @@ from pydantic import (
 from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.papers import OWN_SOURCES, SOURCES, SourceName, source_names
-from manyheads.base.resources import data_file
+from manyheads.base.resources import data_file, read_yaml
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
 from manyheads.core.usage import Price
 
@@ -158,7 +158,7 @@ def _address(text: str) -> str:
         raise ValueError("must begin with http:// or https://")
     if scrubbed(text) != text:
         raise ValueError(
-            "contains a login or key, which would be stored in the run folder; put it into an environment variable and "
+            "contains a login or key, which would be stored in the run folder. Put it into an environment variable and "
             "write its name, such as https://${MANYHEADS_LOGIN}@host/v1 (for a resumed run with --set)"
         )
     return text
@@ -198,8 +198,8 @@ class ModelConfig(Strict):
     """A language model. Keys come only from the environment."""
 
     provider: Provider = "offline"
-    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server; `command` is a program
-    on this machine, which reads the prompt and writes the answer; for `human` a person answers."""
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server. `command` is a program
+    on this machine, which reads the prompt and writes the answer. For `human` a person answers."""
     name: str = "offline"
     """The model's name at its provider; for `replay`, a run folder with a recorded journal; for `command`,
     the command line."""
@@ -234,7 +234,7 @@ class ModelConfig(Strict):
     """Whether the model accepts images; if omitted, the result of `manyheads check`, else yes."""
     response_format: bool | Literal["schema", "object", "none"] = True
     """How to send the reply's schema with the prompt: `schema` (`json_schema`), `object` (`json_object` with the schema),
-    or `none`; it is an error if the server refuses it. `true` uses the first of these that the server accepts, `false`
+    or `none`. A server that refuses it is an error. `true` uses the first of these that the server accepts, `false`
     is `none`."""
     price: Price | None = None
     """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
@@ -305,8 +305,8 @@ How: TypeAlias = Literal["semantic", "entity", "cocitation", "bm25"]
 
 
 class RetrievalConfig(Strict):
-    """Retrieval from a literature database. The values of k, m, n and so on are not legible in the paper's text: the defaults are
-    ours, but for those that name the authors' code (its `configs/datasets.yaml`)."""
+    """Retrieval from a literature database. The values of k, m, n and so on cannot be read in the paper's text. The defaults
+    are ours, except those that name the authors' code (its `configs/datasets.yaml`)."""
 
     how: Annotated[tuple[How, ...], AfterValidator(_each_once)] = ("semantic", "entity", "cocitation")
     """Retrieval strategies: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and
@@ -462,6 +462,8 @@ class RunConfig(Strict):
     """Models by alias; needs `default`."""
     roles: dict[str, RoleConfig] = Field(default_factory=dict)
     """Per-role changes."""
+    language: str = Field(default="", max_length=40, exclude_if=lambda value: not value)
+    """The language in which agents answer: a code such as `de`, or a name such as `German`; as the prompts if omitted."""
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
@@ -505,6 +507,19 @@ class RunConfig(Strict):
             return host_entry(value).name
         except ConfigError as error:
             raise ValueError("; ".join(filter(None, (error.message, error.tried, error.hint)))) from error
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _language_code(cls, value: object) -> object:
+        """The code of a listed language; YAML reads `no` (Norwegian) as false."""
+        if value in ("", True) or not isinstance(value, str | bool):
+            return value
+        listed = read_yaml(data_file("prompts/languages.yaml"))
+        given = "no" if value is False else str(value).strip()
+        known = {key.casefold(): code for code, name in listed.items() for key in (code, name)}
+        if given.casefold() not in known and not re.fullmatch(r"[^\W\d_][\w ()'-]{3,}", given):
+            raise ValueError(f"{given!r} is no language; write its name, such as German")
+        return known.get(given.casefold(), given)
 
     @field_validator("corpus")
     @classmethod

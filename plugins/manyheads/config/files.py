@@ -32,7 +32,7 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
         data = _relative_to(path.parent, read_yaml(path))
         if not data:
             raise ConfigError(
-                f"{path}: the config is empty", hint="write into it what it runs, such as system: virsci"
+                f"{path}: the config is empty", hint="name the system to run in it, such as system: virsci"
             )
         if of_run(path) and isinstance(corpus := data.get("corpus"), str):
             data["corpus"] = _absolute(corpus, path.parent)

@@ -283,6 +283,8 @@ class RunResult(Part, Generic[R]):
     corpus: str
     embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The embedding model of the corpus; omitted if no corpus was opened."""
+    language: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The language of the agents' texts, as in the config; omitted if the config names none."""
     models: dict[str, str]
     """Provider and name by alias."""
     prices: dict[str, Price] = {}

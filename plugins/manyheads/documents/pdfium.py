@@ -153,7 +153,7 @@ class Objects:
         if number > most:
             raise DocumentError(
                 f"{self._path} is too large to be read: it has more than {most:,} {what}",
-                tried="counting what it holds without its compression, before opening it",
+                tried="counting its bytes without compression, before opening it",
                 hint="open it in a viewer, print it to a new PDF, and use that",
             )
 

@@ -74,7 +74,7 @@ def findings(
         yield _wrong("extras", error)
     roles = None
     try:
-        roles = Roles(Resources.of(config.paths))
+        roles = Roles(Resources.of(config.paths), config.language)
         problems = [*roles.problems(), *misfits(config, roles)]
         yield from (_wrong("roles", problem) for problem in problems)
         if not problems:
@@ -255,7 +255,7 @@ def roles_of(config: RunConfig) -> Roles:
     Raises:
         ConfigError: they do not fit the config.
     """
-    roles = Roles(Resources.of(config.paths))
+    roles = Roles(Resources.of(config.paths), config.language)
     if problems := [*roles.problems(), *misfits(config, roles)]:
         more = len(problems) - 1
         others = f" and {more} more problems, which manyheads check lists" if more else ""

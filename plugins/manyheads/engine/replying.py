@@ -221,7 +221,7 @@ def _told(kind: type[ReplyModel], text: str) -> dict[str, Any]:
     needed = [name for name, field in kind.model_fields.items() if field.is_required()]
     one_text = len(needed) == 1 and kind.model_fields[needed[0]].annotation is str
     if not one_text or word_count(text) < LEAST or _NO_PROSE.search(text) or _NO_ANSWER.match(text):
-        raise UnusableReplyError("none", "it held no JSON object")
+        raise UnusableReplyError("none", "it has no JSON object")
     around = rf"\A(?:```\w*\n)?(?:\W*{needed[0]}\W*:\W*)?|\s*```\Z"
     return {needed[0]: re.sub(around, "", text, flags=re.IGNORECASE)}
 
@@ -364,11 +364,11 @@ class StructuredHost(Brake, ABC):
                     raise UnusableReplyError("rule", problem)
                 if raw.model != OFFLINE and (unlike := forms.unlike(value)):
                     kind, *words = unlike
-                    length = f"{words[0]} of about {words[1]} words"
+                    length = f"far too {kind}, {words[0]} of about {words[1]} words"
                     if not measured and attempt < self._attempts:
                         measured = True
                         raise UnusableReplyError(kind, length, words=words)
-                    warn.append(f"{turn.place}: far too {kind}, {length}")
+                    warn.append(f"{turn.place}: {length}")
             except UnusableReplyError as problem:
                 unusable.append(problem.why.kind)
                 if attempt >= self._attempts:

@@ -462,6 +462,7 @@ def _result_of(
         host=config.host,
         made_by=made_by,
         seed=config.seed,
+        language=config.language or None,
         corpus=config.corpus,
         embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},

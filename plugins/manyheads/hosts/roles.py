@@ -80,7 +80,7 @@ class RoleSpec:
             if name in filled:
                 raise ConfigError(
                     f"role {role!r}: native: {name} is not free, role_agent fills it in",
-                    hint="give it as an argument of role_agent itself, where that has one",
+                    hint="give it as an argument of role_agent itself, if it has one",
                 )
             if name not in spec.takes:
                 free = [each for each in spec.takes if each not in filled]

@@ -191,7 +191,7 @@ class TeamRuns(Generic[S]):
         except ValidationError as error:
             raise ConfigError(
                 f"{self._name}: not a state that it has saved: {describe(error)}",
-                hint=f"load what save_state of a {self._name} gave",
+                hint=f"load the result of save_state of a {self._name}",
             ) from None
         if state.system != self._system:
             raise ConfigError(
@@ -214,7 +214,7 @@ class TeamRuns(Generic[S]):
         config = reopen(folder)
         if config.system != self._system:
             raise JournalError(
-                f"{folder}: holds a run of {config.system}, not of {self._system}",
+                f"{folder}: contains a run of {config.system}, not of {self._system}",
                 hint=f"begin again with a new {self._name}",
             )
         return config

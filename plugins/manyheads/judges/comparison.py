@@ -219,8 +219,8 @@ async def comparison(run: ComparisonRun) -> None:
     if failures:
         run.warn(
             STAGE,
-            f"{len(failures)} of {total} orders have no comparison and are left out, so not every idea was shown in each "
-            f"place equally often; manyheads resume --again repeats them: {failures[0].message}",
+            f"{len(failures)} of {total} orders have no comparison and are left out. So not every idea was shown in each "
+            f"place equally often. To repeat them: manyheads resume --again. The first: {failures[0].message}",
         )
     if (config.orders or config.ways) % config.ways:
         run.warn(STAGE, f"in {config.orders} orders, {config.ways} ideas are not in each place equally often")

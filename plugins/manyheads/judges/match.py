@@ -59,8 +59,8 @@ class IdeaMatchConfig(JudgeConfig):
     period: Literal["past", "contemporary", "any"] = "any"
     """The papers of the corpus to search."""
     rounds: int = Field(default=0, ge=0)
-    """Number of comparisons of one idea of each similarity score, to see how often each score ranks first by novelty and by
-    feasibility (Table 2); 0 for none."""
+    """Number of comparisons of one idea of each similarity score; 0 for none. They show how often each score ranks first by
+    novelty and by feasibility (Table 2)."""
 
 
 MatchRun = Run[MatchResult, IdeaMatchConfig, tuple[Entry, ...]]

@@ -277,7 +277,7 @@ class ServedRuns:
 
 
 NEXT = {
-    "running": "The run goes on by itself. Call read_result with run={run} to wait for it, or stop to end it.",
+    "running": "The run continues by itself. Call read_result with run={run} to wait for it, or stop to end it.",
     "queued": "Other runs are under way; this one waits. Call read_result with run={run}.",
     "waiting": "The run waits for a person. Ask them the question, then call steer with run={run}, the request and the answer.",
     "finished": "read_result has other formats: bib, ris, csl, json, csv.",

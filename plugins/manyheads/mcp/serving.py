@@ -25,7 +25,7 @@ from manyheads.web.security import Access
 
 ABOUT = (
     "Research teams and review committees of language-model agents. Tools that spend start a run: they return its name, and its "
-    "result if it ends in time; otherwise the run goes on, and read_result follows it. Files are named from the server's folder."
+    "result if it ends in time; otherwise the run continues, and read_result follows it. Files are named from the server's folder."
 )
 
 

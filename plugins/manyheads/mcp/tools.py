@@ -30,7 +30,7 @@ MOST_WORDS = 12
 """Words of a paper's file name; more are a text."""
 SECONDS = 45.0
 """The default of `wait`: below the limit of most clients."""
-WAIT = "Seconds to wait for the end; then the run goes on, and read_result follows it. Many clients give up after 60."
+WAIT = "Seconds to wait for the end; then the run continues, and read_result follows it. Many clients give up after 60."
 
 # The arguments, as clients read of them.
 Ctx = Context[Any, Any]
@@ -41,7 +41,7 @@ Run = Annotated[
     str, Field(max_length=300, description="A run's name, as the tool that started it returned it.")
 ]
 Request = Annotated[str, Field(max_length=300, description="The id of the question, from read_result.")]
-Answer = Annotated[dict[str, Any], Field(description="What the person answered, by the fields of the form.")]
+Answer = Annotated[dict[str, Any], Field(description="The person's answer, by the fields of the form.")]
 Format = Annotated[
     Literal["md", "bib", "ris", "csl", "json", "csv"], Field(description="bib, ris, csl: references")
 ]
@@ -192,7 +192,7 @@ class Tools:
     async def refine_idea(
         self, ctx: Ctx, idea: Idea, background: Background = "", wait: Wait = SECONDS, budget: Limits = None
     ) -> RunAnswer:
-        """Improve an idea by review and rebuttal until it gets no better. Spends."""
+        """Improve an idea by review and rebuttal, until there is no further improvement. Spends."""
         return await self._start(ctx, "rebuttal", {"idea": idea, "background": background}, wait, budget)
 
     async def rank_ideas(
@@ -236,7 +236,7 @@ class Tools:
         return await asyncio.to_thread(self._served.listed, limit)
 
     async def stop(self, run: Run) -> RunAnswer:
-        """Stop a run after its running turns. Finished turns are kept, and resume goes on."""
+        """Stop a run after its running turns. Finished turns are kept; resume continues it."""
         self._served.stop(run)
         return await asyncio.to_thread(self._served.answer, run)
 

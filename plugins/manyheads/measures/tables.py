@@ -138,7 +138,9 @@ def read_table(
         raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
     if len({len(each) for each in wide.values()}) > 1:
         each = "; ".join(f"{name}: {', '.join(several)}" for name, several in wide.items())
-        raise RatingError(f"{path}: a column a rater, but for other numbers of raters", tried=each, hint=hint)
+        raise RatingError(
+            f"{path}: a column a rater, except for other numbers of raters", tried=each, hint=hint
+        )
     rows = list[TableRow]()
     for place, cells in records:
         plain = {name: cells[each] for name, each in zip(names, header, strict=True) if name not in wide}
@@ -173,7 +175,7 @@ def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
         header, *rest = [[cell.strip() for cell in record] for record in records]
     except csv.Error as error:
         raise RatingError(
-            f"{path}: not a CSV file: {error}", hint="look for an unclosed quotation mark"
+            f"{path}: not a CSV file: {error}", hint="look for a quotation mark without its end"
         ) from error
 
     def rows() -> Records:

@@ -381,7 +381,7 @@ class _Tries(Generic[T]):
             why = f"the server refused response_format; the schema {where}"
         else:
             why = f"the server failed without a reason; the schema {where} for this request"
-            why += f" (if it goes on, set models.{self.alias}.response_format={form})"
+            why += f" (if it continues, set models.{self.alias}.response_format={form})"
         self.warn.append(f"models.{self.alias}: {why}")
 
     def note(self, error: BaseException, repaired: bool) -> None:

@@ -240,7 +240,11 @@ def write_page(folder: Path, view: View, related: Sequence[RelatedRun] = ()) -> 
     record = view.page.record
     base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
     shown = {**base, "related": related, **view.shown}
-    return write_html(folder, render(view.package, "report.html.j2", shown))
+    html = render(view.package, "report.html.j2", shown)
+    code = "" if record.result.offline else record.result.language or ""
+    if re.fullmatch(r"[a-z]{2}(-\w+)?", code):
+        html = html.replace(' class="prose', f' lang="{code}" class="prose')
+    return write_html(folder, html)
 
 
 def render(package: str, template: str, shown: Mapping[str, object]) -> str:

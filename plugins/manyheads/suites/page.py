@@ -112,15 +112,12 @@ def _differences(entries: Sequence[SummaryEntry]) -> str:
     clear = [each for each in bounded if (each.difference_low or 0) > 0 or (each.difference_high or 0) < 0]
     level = f"{entries[0].level:.0%}"
     if not clear:
-        each = "The interval" if len(bounded) == 1 else f"Each of the {len(bounded)} {level} intervals"
-        return f"No clear difference: {each} of the difference from {_reference(compared)} includes 0."
+        return f"No significant difference from {_reference(compared)}: no {level} interval excludes 0."
     most = max(clear, key=lambda each: abs(each.difference or 0.0))
     chance = len(bounded) * (1 - entries[0].level)
-    many = (
-        f" By chance alone about {chance:.2g} of {len(bounded)} would be clear." if len(bounded) > 1 else ""
-    )
+    many = f" Expected by chance: {chance:.2g} of {len(bounded)}." if len(bounded) > 1 else ""
     return (
-        f"{len(clear)} of {len(bounded)} differences from {_reference(compared)} are clear (their {level} interval excludes 0); "
+        f"{len(clear)} of {len(bounded)} differences from {_reference(compared)} are significant (their {level} interval excludes 0); "
         f"the largest is {most.difference:+.3g} with {label_of(most.condition)}.{many}".replace(" -", " −")
     )
 

@@ -46,7 +46,7 @@ class TurnsConfig(Strict):
     default: int = Field(default=5, ge=1)
     """For all other stages."""
     adaptive: bool = False
-    """The leader decides after each turn whether the stage continues; the numbers become maxima (App. D.3.2)."""
+    """The leader decides after each turn whether the stage continues; the numbers are then limits (App. D.3.2)."""
 
     def of(self, stage: str) -> int:
         return getattr(self, stage, None) or self.default
@@ -255,7 +255,7 @@ class Run(Generic[Result, C, M]):
         try:
             return await reply
         except ReplyError as error:
-            self.warn(stage, f"{error.message}; the run goes on without it")
+            self.warn(stage, f"{error.message}; the run continues without it")
             return None
 
     @property

@@ -1,4 +1,4 @@
-"""A person steers: between two stages they see the result of the first, and say how the run goes on.
+"""A person steers: between two stages they see the result of the first, and decide how the run continues.
 
 What they say is a turn like any other, by the role `person`. A remark is shown to the team: in all prompts of the stage
 that is sent back, or else of the next stage.

@@ -97,8 +97,8 @@ def need_members(team: TeamConfig, literature: Literature) -> None:
     if not scientists:
         raise CorpusError(
             "the corpus has no scientists for a team: its past papers have no authors",
-            hint="build a corpus of papers with authors (for PDF and TEI: in a papers.csv with file,authors beside them), or run "
-            "scipip, which needs no team",
+            hint="build a corpus of papers with authors, or run scipip, which needs no team. PDF and TEI files get authors "
+            "from a papers.csv (file,authors) next to them",
         )
     if team.size > scientists:
         raise CorpusError(
@@ -320,7 +320,7 @@ class _WithGuests:
         name = scientist_named(reply.invite, run.literature.scientists)
         if refusal := self.invitations.refusal(name):
             why = refused(refusal, prompts)
-            run.warn(self.question.stage, f"{self.question.speaker.name} wanted to ask {name!r}: {why}")
+            run.warn(self.question.stage, f"{self.question.speaker.name} asked for {name!r}: {why}")
         else:
             # Within a tool turn that a refusal cut short, the guest may have been asked in other words.
             nested = run.calls_tools(self.question.speaker)

@@ -143,7 +143,7 @@ class RoleAgent(Plays, Agent[Any]):
         if missing := [name for name in file.needs if name not in own]:
             given = ", ".join(f"{name!r}: …" for name in missing)
             raise ConfigError(
-                f"role agent {file.name or file.role!r}: its file cannot hold {', '.join(missing)}",
+                f"role agent {file.name or file.role!r}: its file cannot contain {', '.join(missing)}",
                 hint=f"RoleAgent.from_dict(data, dependencies={{'role_agent': {{{given}}}}})",
             )
         library = Library(file.library) if file.library else None

@@ -167,7 +167,7 @@ class RoleAgent(Versioned, Plays, AssistantAgent):
         own = [tool for tool in self._tools if _is_bare(tool)]
         if lost := [tool.name for tool in own if tool.name not in self.cast_tools or self.casting is None]:
             raise ConfigError(
-                f"agent {self.name!r}: a file cannot hold its tools {', '.join(lost)}",
+                f"agent {self.name!r}: a file cannot contain its tools {', '.join(lost)}",
                 tried="tools of the card are kept where corpus= is a name, and those of a library by its config",
                 hint="give functions of your own as AutoGen's FunctionTool",
             )

@@ -151,7 +151,7 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
     def _to_config(self) -> KnowledgeMemoryConfig:
         if (reader := self._reader).place is None:
             raise ConfigError(
-                "a memory over an open bank has no address that a file could hold",
+                "a memory over an open bank has no address for a file",
                 hint="make it of the bank's folder or URL: KnowledgeMemory('my-bank')",
             )
         return KnowledgeMemoryConfig(

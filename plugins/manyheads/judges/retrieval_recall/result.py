@@ -76,9 +76,9 @@ class RecallConfig(Section):
     retrieves = True
 
     method: Method | Literal["all"] = "all"
-    """Of Table 5: `semantic` alone and with `+entity`, `+cocitation`, `+clusters`, `entity`, and `scipip`, which is all of them.
-    Of Table 4: `scimon-like`, `research-agent-like`. Beside them: `cosine` of abstracts, `bm25`, `fused` (all ways and BM25, by
-    reciprocal rank), and `chance`, the recall to be expected of papers drawn at random."""
+    """From Table 5: `semantic` alone and with `+entity`, `+cocitation`, `+clusters`, `entity`, and `scipip`, which is all of them.
+    From Table 4: `scimon-like`, `research-agent-like`. Also `cosine` of abstracts, `bm25` and `fused` (all ways
+    and BM25, by reciprocal rank). `chance` is the expected recall of papers drawn at random."""
     sample: int = Field(default=100, ge=1)
     """Number of papers, drawn with the run's seed; all if there are fewer."""
     period: Literal["contemporary", "any"] = "any"

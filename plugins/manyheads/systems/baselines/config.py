@@ -34,7 +34,7 @@ class BaselineInputs(TopicInput):
 
 
 class BaselineConfig(Section):
-    """Length of a baseline; with a limit in tokens, rounds and turns are maxima."""
+    """Length of a baseline; with a limit in tokens, rounds and turns are maximum numbers."""
 
     in_full = frozenset({"turns"})
 

@@ -53,16 +53,17 @@ class MamorxConfig(Section):
     in_full = frozenset({"novelty"})
 
     maker: Literal["committee", "plain", "outline", "alone"] = "committee"
-    """The author: a leader with three experts (§3.1); one prompt with the paper's text, plain or with an outline
-    (§4); or one agent that reads and revises while `tokens` last."""
+    """The author. `committee` is a leader with three experts (§3.1); `plain` and `outline` are one prompt with the
+    paper's text (§4). `alone` is one agent that reads and revises while `tokens` last."""
     form: Text = "mamorx"
     """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or your own `prompts/review_leader/forms/<form>.yaml`."""
     area: Text = "computer science"
     """The paper's field of research."""
     reader: Text = "auto"
     """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, `docx`, `odt`, `epub`, `jats`,
-    `rst`, `typst`; of a PDF also `ocrmypdf` or `tesseract`, for text recognition of pages without text (`tesseract:deu+eng` names
-    languages), or the address of a GROBID server; or one of another package (entry points `manyheads.readers`)."""
+    `rst`, `typst`. `ocrmypdf` and `tesseract` recognise the text of scanned pages (`tesseract:deu+eng`
+    names languages). An address is that of a GROBID server, which reads PDFs. Packages bring others (entry points
+    `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)
@@ -81,8 +82,9 @@ class MamorxInputs(Inputs):
     """The paper to review."""
 
     paper: Annotated[PathInFull, PAPER] = None
-    """A PDF, TEI, LaTeX, HTML, Markdown, text, JSON or (extra `office`) Word, OpenDocument, EPUB, JATS, reStructuredText or Typst file;
-    a LaTeX folder, a zip or tar.gz; an arXiv number, a DOI, a link; or the folder of a run that wrote an abstract."""
+    """A file: PDF, TEI, LaTeX, HTML, Markdown, text or JSON; with the extra `office` also Word, OpenDocument, EPUB, JATS,
+    reStructuredText or Typst. Or a LaTeX folder, a zip or tar.gz, an arXiv number, a DOI, or a link. Or the folder of a run that
+    wrote an abstract."""
 
 
 STEERS = {

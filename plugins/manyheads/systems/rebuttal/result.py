@@ -39,7 +39,7 @@ class RebuttalConfig(Section):
     most: int = Field(default=100, ge=1)
     """Maximum abstracts of the background; each prompt of the proposer contains all of them."""
     method: Literal["rebuttal", "self-reflection", "initial"] = "rebuttal"
-    """Review and rebuttal, or a baseline (§4.2): the proposer alone until nothing improves, or the first idea unrevised."""
+    """Review and rebuttal, or a baseline (§4.2): the proposer alone until nothing improves, or the first idea as it is."""
     max_iters: int = Field(default=10, ge=1)
     """Maximum revisions."""
     patience: Literal[1, 2] = 1

@@ -54,10 +54,10 @@ class ScipipConfig(Section):
     ideas: int = Field(default=10, ge=1, le=30)
     """Number of ideas from the literature, ±20% (§3.3.1)."""
     same: float = Field(default=0.8, gt=0, le=1)
-    """Minimum cosine similarity for merging two ideas. The paper gives no number. With all-MiniLM-L6-v2 an idea of which a
-    few words were changed has 0.96 or more, a reworded one 0.65 to 0.91; but different papers are as close:
-    of 29,000, two thirds have another within 0.7, one in seven within 0.8. With `lexical`, copies have 0.91 or more,
-    other papers seldom 0.6. So near copies are merged here, and other similar ideas are joined in the refinement."""
+    """Minimum cosine similarity for merging two ideas. The paper gives no number. With all-MiniLM-L6-v2 an idea with a few
+    changed words has 0.96 or more, a paraphrase 0.65 to 0.91. But different papers are as close: of 29,000, two thirds
+    have another within 0.7, one in seven within 0.8. With `lexical`, copies have 0.91 or more,
+    other papers rarely 0.6. So near copies are merged here, and other similar ideas are joined in the refinement."""
     keep: float = Field(default=0.5, gt=0, le=1)
     """Share of the ideas that the filter keeps: about half (§3.3.1)."""
     final: Range = (3, 4)

@@ -95,7 +95,7 @@ class SelfReviewConfig(Strict):
     references: int = Field(default=5, ge=1)
     """Closest papers of B_past that the abstract is compared with."""
     max_discards: int = Field(default=1, ge=0)
-    """How often the team goes back to idea generation; after that the last abstract stands, with a warning."""
+    """How often the team goes back to idea generation; after that the last abstract is kept, with a warning."""
 
 
 class VirSciConfig(DiscussionSettings):

@@ -129,4 +129,4 @@ async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> Non
             why = answer.reasoning
             run.emit(Judged(stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=why))
     if others and len(team.members) == 1:
-        run.warn(STAGE, "every member left; the leader goes on alone")
+        run.warn(STAGE, "every member left; the leader continues alone")

@@ -22,6 +22,7 @@ from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.lookup import LEDGER, SearchLedger
+from manyheads.report.drawing import hues
 from manyheads.report.record import Record
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
@@ -121,9 +122,8 @@ class Page:
 
     @cached_property
     def hues(self) -> dict[str, int]:
-        """A hue for each scientist, by turns of the golden angle."""
-        names = dict.fromkeys([*self.people, *(said.speaker for said in self.said)])
-        return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
+        """The colour of each scientist."""
+        return hues([*(said.speaker for said in self.said), *self.people])
 
     @cached_property
     def talk(self) -> list[tuple[str, list[Round]]]:

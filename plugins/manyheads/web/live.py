@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from pydantic import ValidationError
 
@@ -16,6 +15,7 @@ from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
 from manyheads.engine.tracing import RunStatus
+from manyheads.report.drawing import hues
 from manyheads.report.record import EVENT, read_event
 
 WINDOW = 200
@@ -43,10 +43,7 @@ class ShownEvent:
     model: str = ""
     said: bool = False
     turn: int = 0
-
-    @property
-    def hue(self) -> int:
-        return crc32(self.who.encode()) % 12
+    hue: int = 200
 
 
 @dataclass
@@ -59,6 +56,7 @@ class Log:
         warnings: the last ones.
         waiting: requests to people, by place, that nobody has answered.
         seconds: time of the last event, from the beginning.
+        speakers: who has spoken, in order.
     """
 
     path: Path
@@ -68,6 +66,7 @@ class Log:
     began: Began | None = None
     waiting: dict[Place, dict[str, Any]] = field(default_factory=dict["Place", dict[str, Any]])
     seconds: float = 0.0
+    speakers: dict[str, None] = field(default_factory=dict[str, None])
     _size: int = 0
     _places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     _lock: Lock = field(default_factory=Lock)
@@ -114,6 +113,7 @@ class Log:
                 self.waiting[_place(event)] = event.model_dump(mode="json")
             case Said():
                 self.waiting.pop(_place(event), None)
+                self.speakers.setdefault(event.speaker)
             case _:
                 pass
         if _is_shown(event):
@@ -124,7 +124,7 @@ class Log:
 
     def events(self, first: int, last: int) -> Iterator[ShownEvent]:
         with self._lock:
-            places = self._places[max(first, 0) : last]
+            places, colours = self._places[max(first, 0) : last], hues(self.speakers)
         if not places:
             return
         try:
@@ -137,7 +137,7 @@ class Log:
                         yield ShownEvent(
                             number, event.kind, told.who, told.does, told.text,
                             model=event.model if isinstance(event, Said) else "",
-                            said=isinstance(event, Said), turn=event.turn,
+                            said=isinstance(event, Said), turn=event.turn, hue=colours.get(told.who, 200),
                         )  # fmt: skip
         except (OSError, ValidationError):  # the run was resumed meanwhile
             return

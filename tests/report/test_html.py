@@ -36,7 +36,7 @@ def test_tells_the_whole_run(run: Write, read: Read) -> None:
         "Forgetting on Purpose: Budgeted Episodic Memory", "Not written by a language model.",
         "Scientist31", "My group is bound to another project", "asks outside the team: Which rules of forgetting",
         "Scientist17 sums up", "Lifelong localization under changing appearance 2011 P00 similarity 0.71",
-        "winning idea", "kept for the vote", "0 7.67 8 7 8 Scientist9 1 –", "– 8 7 7 9 Scientist23 1 2", "Nobody has priced memory 2.",
+        "winning idea", "kept for the vote", "Scientist9, turn 1 0 7.67 8 7 8 –", "Scientist23, turn 1 – 8 7 7 9 2", "Nobody has priced memory 2.",
         "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
         "consensus", "3 of 4 agree", "was not valid and was asked for again", "By speaker", "provider: offline",
     ):  # fmt: skip
@@ -149,7 +149,7 @@ def test_what_was_paid_for_nothing_is_told(run: Write, read: Read, told: dict[st
     told["usage"]["calls"] += 2
     told["usage"]["unused"] = {"input_tokens": 90, "output_tokens": 10, "calls": 2}
     words = read(run(outcome=told)).words
-    assert words.count("unused calls") == 1
+    assert words.count("unused calls") == 2, "in the bar and in the table"
 
 
 def test_a_folder_that_takes_no_report_is_named(run: Write) -> None:

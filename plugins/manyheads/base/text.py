@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """First characters of a cell that a spreadsheet would evaluate as a formula."""
+ABSENT = "–"
+NOTHING = 1e-14
+"""Absolute tolerance for sums that should be 0."""
 LONGEST_WORD = 250
 """Maximum characters of a path or word in a message."""
 LONGEST = 1_200
@@ -55,6 +59,28 @@ def _cell(value: object) -> object:
     start = UNPRINTABLE.sub("", value[:LONGEST]).lstrip()[:1]
     formula = start in FORMULA or value[:1] in FORMULA
     return f"'{value}" if formula else value
+
+
+def decimals_of(*errors: float | None) -> int | None:
+    """Decimals of figures with these standard errors: down to the first digit of the largest, or its second if it begins with less
+    than 3.55, as particle physicists round. None without an error."""
+    largest = max((abs(each) for each in errors if each), default=0.0)
+    return max(0, -floor(log10(largest / 3.55))) if largest > NOTHING else None
+
+
+def rounded(value: float | None, decimals: int | None = None) -> str:
+    """A figure with these decimals; with none given, three significant digits and all before the point.
+
+    Example:
+        rounded(0.4583, decimals_of(0.087))  # 0.46
+    """
+    if value is None:
+        return ABSENT
+    if decimals is not None:
+        return f"{value:z.{decimals}f}"
+    if abs(value) < NOTHING:
+        return "0"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

@@ -11,6 +11,7 @@ from manyheads.asking import replies
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import read_text
 from manyheads.base.papers import Paper
+from manyheads.base.text import decimals_of, rounded
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
 from manyheads.core.notebook import result_html
@@ -234,6 +235,16 @@ class Figure(Part):
     high: float | None = None
     interval: str | None = None
     """Method: BCa (bootstrap), or Student's t for fewer than ten values."""
+
+    @property
+    def decimals(self) -> int | None:
+        """The decimals that the interval leaves, about four standard errors wide; None without one."""
+        return None if self.low is None or self.high is None else decimals_of((self.high - self.low) / 4)
+
+    @property
+    def words(self) -> str:
+        """The mean, with its interval in brackets if there is one."""
+        return f"{rounded(self.mean, self.decimals)}{self.ends(self.decimals or 0)}"
 
     def ends(self, digits: int = 2, sign: str = "") -> str:
         """The interval in brackets, after a space; empty if there is none."""

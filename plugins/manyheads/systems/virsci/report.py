@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from manyheads.base.text import count
 from manyheads.core.events import Invited, Judged
@@ -58,6 +59,15 @@ class DraftVersion:
     """Whether it is the first version on its idea."""
     came: int
     went: int
+
+
+class VoteRow(NamedTuple):
+    """An idea in the vote: who proposed it, the votes of each voter, and their sum."""
+
+    title: str
+    by: str
+    given: list[int]
+    votes: int
 
 
 @dataclass(frozen=True)
@@ -133,6 +143,24 @@ class TeamPage(Page):
     @cached_property
     def tallies(self) -> list[tuple[int, list[tuple[str, int]]]]:
         return tallies(self.result.votes, self.result.ideas)
+
+    @cached_property
+    def vote_tables(self) -> list[tuple[int, list[str], list[VoteRow]]]:
+        """Who voted for whom: by round the voters, and the ideas in the vote with their votes, most first."""
+        tables: list[tuple[int, list[str], list[VoteRow]]] = []
+        authors = {(idea.round or 1, idea.title): idea.by for idea in self.result.ideas}
+        for number, ideas in self.tallies:
+            cast = [vote for vote in self.result.votes if (vote.round or 1) == number]
+            given = Counter((vote.voter, vote.idea or f"Idea {vote.choice}") for vote in cast)
+            voters = list(dict.fromkeys(vote.voter for vote in cast))
+            rows = [
+                VoteRow(
+                    title, authors.get((number, title), ""), [given[each, title] for each in voters], votes
+                )
+                for title, votes in ideas
+            ]
+            tables.append((number, voters, rows))
+        return tables
 
     @cached_property
     def versions(self) -> list[DraftVersion]:

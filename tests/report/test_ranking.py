@@ -48,7 +48,7 @@ def test_each_order_tells_rank_and_place(ranked_run: Write, read: Read) -> None:
     assert "Owls that plan by ear target 3.33 3 at 2 4 at 4 – at 1 3 at 3" in words
     assert "S 0.78 0.67 1 failed 0.67" in words
     best = [
-        words.index(f"{title} {mark}") for title, mark in ((TITLES[1], "1.33"), (TITLES[0], "target 3.33"))
+        words.index(f"{title} {mark}") for title, mark in ((TITLES[1], "idea 1 1"), (TITLES[0], "target 3"))
     ]
     assert best == sorted(best), "the best mean rank stands first"
 
@@ -108,3 +108,13 @@ def test_the_last_lines_tell_s_ranks_and_places() -> None:
     assert told["1"] == f"{TITLES[1]} (mean rank 1.33)"
     assert told["4"] == f"{TITLES[0]} (mean rank 3.33, the target)"
     assert told["Position bias"].startswith("Position bias: the judge prefers ideas that it is shown early")
+
+
+def test_each_rank_is_a_dot_of_the_size_of_its_orders(ranked_run: Write) -> None:
+    page = write_report(ranked_run()).read_text(encoding="utf-8")
+    charts = [chart.split("</span>")[0] for chart in page.split('class="track spread"')[1:]]
+    # Bats were first twice and second once, of three orders.
+    assert charts[0].count("<i ") == 2
+    assert "--at: 0.0; --share: 0.67" in charts[0]
+    assert '<b style="--at: 0.1111">' in charts[0]
+    assert len(charts) == len(TITLES)

@@ -19,7 +19,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """First characters of a cell that a spreadsheet would evaluate as a formula."""
 ABSENT = "–"
-NOTHING = 1e-14
+NOTHING = 1e-12
 """Absolute tolerance for sums that should be 0."""
 LONGEST_WORD = 250
 """Maximum characters of a path or word in a message."""
@@ -69,17 +69,11 @@ def decimals_of(*errors: float | None) -> int | None:
 
 
 def rounded(value: float | None, decimals: int | None = None) -> str:
-    """A figure with these decimals; with none given, three significant digits and all before the point.
-
-    Example:
-        rounded(0.4583, decimals_of(0.087))  # 0.46
-    """
+    """A figure with these decimals; with none given, three significant digits and all before the point."""
     if value is None:
         return ABSENT
-    if decimals is not None:
-        return f"{value:z.{decimals}f}"
-    if abs(value) < NOTHING:
-        return "0"
+    if decimals is not None or abs(value) < NOTHING:
+        return f"{value:z.{decimals or 0}f}"
     return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.3g}"
 
 

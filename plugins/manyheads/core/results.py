@@ -237,14 +237,10 @@ class Figure(Part):
     """Method: BCa (bootstrap), or Student's t for fewer than ten values."""
 
     @property
-    def decimals(self) -> int | None:
-        """The decimals that the interval leaves, about four standard errors wide; None without one."""
-        return None if self.low is None or self.high is None else decimals_of((self.high - self.low) / 4)
-
-    @property
     def words(self) -> str:
-        """The mean, with its interval in brackets if there is one."""
-        return f"{rounded(self.mean, self.decimals)}{self.ends(self.decimals or 0)}"
+        """The mean, with its interval in brackets if there is one, whose width of some four standard errors gives the digits."""
+        digits = decimals_of(((self.high or 0) - (self.low or 0)) / 4)
+        return f"{rounded(self.mean, digits)}{self.ends(digits or 0)}"
 
     def ends(self, digits: int = 2, sign: str = "") -> str:
         """The interval in brackets, after a space; empty if there is none."""

@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from manyheads.base.errors import MeasureError, RatingError
-from manyheads.base.text import decimals_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,11 +66,6 @@ class RatingMean:
     high: float | None
     n: int
     level: float = LEVEL
-
-    @property
-    def decimals(self) -> int | None:
-        """Of the mean and its interval, as the standard error leaves them; None without one."""
-        return decimals_of(self.spread / self.n**0.5) if self.spread else None
 
 
 def mean_of(

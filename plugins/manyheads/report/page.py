@@ -284,10 +284,11 @@ def listed(text: str) -> list[tuple[list[str], str]]:
     """A text in pieces: the points of each list whose lines begin with a dash, and the words between lists."""
     pieces = list[tuple[list[str], str]]()
     for is_list, group in groupby(text.split("\n"), lambda line: bool(POINT.match(line))):
-        lines = [POINT.sub("", line) for line in group]
-        words = "" if is_list else "\n".join(lines).strip()
-        if is_list or words:
-            pieces.append((lines if is_list else [], words))
+        lines = list(group)
+        if is_list:
+            pieces.append(([POINT.sub("", line, 1) for line in lines], ""))
+        elif words := "\n".join(lines).strip():
+            pieces.append(([], words))
     return pieces or [([], "")]
 
 

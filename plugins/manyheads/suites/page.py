@@ -4,6 +4,7 @@ import base64
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
@@ -17,11 +18,12 @@ from manyheads.report.plots import WITHOUT
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
 from manyheads.suites.report import (
+    FILES,
     Results,
     SummaryEntry,
     cells_by,
+    draw_suite,
     ends,
-    narrow_plot,
     share,
     title_of,
     troubles,
@@ -54,7 +56,10 @@ def write_suite_page(
     spec = suite.spec
     plotted = spec.plot.value if spec.plot else ()
     picture = next((path.read_bytes() for path in pictures if path.suffix == ".svg"), None)
-    slim = narrow_plot(results) if picture else None
+    several = spec.plot and (len(plotted) > 1 or len(spec.axes) > 2)
+    with TemporaryDirectory() as aside:
+        narrow = draw_suite(results, Path(aside), FILES[1:], columns=1) if picture and several else ()
+        slim = next((path.read_bytes() for path in narrow), None)
     functions = (answer, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by)
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,

@@ -8,7 +8,6 @@ from itertools import product
 from math import inf
 from pathlib import Path
 from statistics import fmean, median, stdev
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -158,10 +157,7 @@ class Results:
     def decimals(self, measure: str) -> int | None:
         """Of all figures of a measure, as the largest of their errors leaves them."""
         own = [each for each in self.entries if each.measure == measure]
-        both = [(each.mean, each.se) for each in own] + [
-            (each.difference, each.difference_se) for each in own
-        ]
-        return decimals_of(*(se for value, se in both if se and se > ROUNDING * abs(value or 0)))
+        return decimals_of(*(each.se for each in own), *(each.difference_se for each in own))
 
     def pooled(self, measure: str) -> Mean | None:
         """The mean of a measure over all cells of all conditions; None where no cell has it.
@@ -323,33 +319,21 @@ def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 FILES = ("plot.png", "plot.svg")
 
 
-def draw_suite(results: Results, folder: Path) -> list[Path]:
+def draw_suite(
+    results: Results, folder: Path, names: Sequence[str] = FILES, columns: int = COLUMNS
+) -> list[Path]:
     """Draw the suite's plot into its folder, replacing an earlier one; no files without a plot or without matplotlib.
 
-    Raises `JournalError` if the folder cannot be written.
+    A telephone has it in one column. Raises `JournalError` if the folder cannot be written.
     """
-    files, spec = [folder / name for name in FILES], results.spec
+    files, spec = [folder / name for name in names], results.spec
     for earlier in files:
         earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
-    _draw(results, spec.plot, files)
+    panels = list(_panels(spec, spec.plot, results.entries))
+    draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files, columns)
     return files
-
-
-def narrow_plot(results: Results) -> bytes | None:
-    """The plot as SVG with its panels below each other, for a telephone; None without one, or where it is the usual one."""
-    plot = results.spec.plot
-    if plot is None or len(list(_panels(results.spec, plot, results.entries))) < 2:
-        return None
-    with TemporaryDirectory() as folder:
-        _draw(results, plot, [path := Path(folder, "plot.svg")], columns=1)
-        return path.read_bytes()
-
-
-def _draw(results: Results, plot: PlotConfig, files: Sequence[Path], columns: int = COLUMNS) -> None:
-    panels = list(_panels(results.spec, plot, results.entries))
-    draw(plot.kind, panels, results.spec.title, caption_of(plot, results), files, columns)
 
 
 def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) -> Iterator[Panel]:

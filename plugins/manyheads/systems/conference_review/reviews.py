@@ -14,7 +14,7 @@ from pydantic import Field
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
-from manyheads.base.text import count, rounded
+from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import together
 from manyheads.core.results import Figure, Part
@@ -103,13 +103,10 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
         ethics = isinstance(review, SubmittedReview) and review.ethical_concerns
         yield review.reviewer, f"{scores}{', asks for an ethics review' * ethics}"
     for name, mean in result.means.items():
-        ends, digits = "", mean.decimals
+        ends = ""
         if mean.low is not None and mean.high is not None:
-            ends = f", {mean.level:.0%} interval {rounded(mean.low, digits)} to {rounded(mean.high, digits)}"
-        yield (
-            name.capitalize(),
-            f"{rounded(mean.mean, digits)} of 10, the mean of {count(mean.n, 'review')}{ends}",
-        )
+            ends = f", {mean.level:.0%} interval {mean.low:.1f} to {mean.high:.1f}"
+        yield name.capitalize(), f"{mean.mean:.1f} of 10, the mean of {count(mean.n, 'review')}{ends}"
 
 
 def in_full(result: ReviewResult) -> Iterator[str]:

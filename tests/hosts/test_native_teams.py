@@ -150,7 +150,7 @@ async def test_a_review_ends_with_its_reviews_scores_and_means(made: Made, llm: 
             point in team.told for key in ("strengths", "weaknesses", "questions") for point in review[key]
         )
     assert team.told.count("overall 7") == 2
-    assert "7.00 of 10, the mean of 2 reviews" in team.told
+    assert "7.0 of 10, the mean of 2 reviews" in team.told
 
 
 async def test_the_configs_subject_is_reviewed_when_nothing_is_given(

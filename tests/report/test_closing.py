@@ -49,7 +49,7 @@ def test_the_last_lines_are_laid_out(tmp_path: Path) -> None:
     ]
     assert lines[3:7] == [
         "Reviewer10 overall 8",
-        "Overall    6.00 of 10, the mean of 2 reviews, 95% interval 1.50 to 10.00",
+        "Overall    6.0 of 10, the mean of 2 reviews, 95% interval 1.5 to 10.0",
         "",
         "2 calls, 42 tokens; 0 warnings",
     ]

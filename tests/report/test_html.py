@@ -12,6 +12,7 @@ from manyheads.base.errors import JournalError
 from manyheads.core.events import AnyEvent, Invited, Said
 from manyheads.report.page import FOLD_AT, split
 from manyheads.systems.results import write_report
+from report.conftest import TITLES
 from support.results import today
 
 Write = Callable[..., Path]
@@ -36,7 +37,7 @@ def test_tells_the_whole_run(run: Write, read: Read) -> None:
         "Forgetting on Purpose: Budgeted Episodic Memory", "Not written by a language model.",
         "Scientist31", "My group is bound to another project", "asks outside the team: Which rules of forgetting",
         "Scientist17 sums up", "Lifelong localization under changing appearance 2011 P00 similarity 0.71",
-        "winning idea", "kept for the vote", "0 7.67 8 7 8 Scientist9 1 –", "– 8 7 7 9 Scientist23 1 2", "Nobody has priced memory 2.",
+        "winning idea", "kept for the vote", "Scientist9, turn 1 0 7.67 8 7 8 –", "Scientist23, turn 1 – 8 7 7 9 2", "Nobody has priced memory 2.",
         "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
         "consensus", "3 of 4 agree", "was not valid and was asked for again", "By speaker", "provider: offline",
     ):  # fmt: skip
@@ -149,7 +150,7 @@ def test_what_was_paid_for_nothing_is_told(run: Write, read: Read, told: dict[st
     told["usage"]["calls"] += 2
     told["usage"]["unused"] = {"input_tokens": 90, "output_tokens": 10, "calls": 2}
     words = read(run(outcome=told)).words
-    assert words.count("unused calls") == 1
+    assert words.count("unused calls") == 2, "in the bar and in the table"
 
 
 def test_a_folder_that_takes_no_report_is_named(run: Write) -> None:
@@ -164,3 +165,37 @@ def test_splits_long_texts_between_words() -> None:
     assert shown.endswith("word")
     assert shown + rest == "word " * FOLD_AT
     assert split("short") == ("short", "")
+
+
+def test_the_vote_says_who_voted_for_whom(run: Write, read: Read) -> None:
+    page = read(run())
+    heads = "Idea Scientist17 Scientist4 Scientist9 Scientist23 All"
+    rows = (
+        f"{TITLES[0]} Scientist17 1 1 – – 2 {TITLES[1]} Scientist4 – – 1 1 2 {TITLES[2]} Scientist9 – – – – 0"
+    )
+    assert f"{heads} {rows}" in page.words
+    assert [attrs.get("class") for tag, attrs in page.tags if tag == "td"].count("own") == 3
+
+
+def test_lines_with_a_dash_are_a_list(run: Write, told: dict[str, Any]) -> None:
+    told["ideas"][0]["idea"] = (
+        "Two ways:\n- by <age>\n- by use\nBoth - old and new - are cheap.\n-5 is a number."
+    )
+    page = write_report(run(outcome=told)).read_text(encoding="utf-8")
+    assert (
+        '<p dir="auto">Two ways:</p><ul><li dir="auto">by &lt;age&gt;</li><li dir="auto">by use</li></ul>'
+        in page
+    )
+    assert "Both - old and new - are cheap.\n-5 is a number.</p>" in page
+
+
+def test_the_bar_of_stages_is_of_the_cost_where_there_is_one(
+    run: Write, read: Read, told: dict[str, Any]
+) -> None:
+    page = read(run(outcome=told))
+    assert "Share of the tokens" in page.values("aria-label")
+    for place, stage in enumerate(told["usage"]["by_stage"].values()):
+        stage["cost"] = 3.0 if place == 1 else 1.0 if place == 2 else 0.0
+    page = read(run(outcome=told))
+    assert "Share of the cost" in page.values("aria-label")
+    assert "Topic discussion 75% Idea generation 25% By stage" in page.words

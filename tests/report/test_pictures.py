@@ -4,7 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import dist
 from pathlib import Path
 from typing import Any
@@ -200,6 +200,17 @@ def test_each_question_has_an_arrow_and_an_answer_or_a_cross(experts: int) -> No
         assert all(after - before > 2 * drawing.nodes[0].radius for before, after in pairwise(places))
         ends = [float(curve.path.partition("H")[2]) + 3 for curve in drawing.curves if curve.style == "line"]
         assert ends == [places[n % experts + 1] for n in range(10)]
+
+
+def test_names_above_the_lanes_are_not_cut() -> None:
+    names = ["Leader", "Clarity", "Impact", "Experiments"]
+    speakers = [PictureSpeaker(name, name[0], 9) for name in names]
+    for _, drawing in Exchanges(speakers, [PictureQuestion("Impact", "What is new?")]).drawings:
+        heads = [box for box, text in zip(boxes(drawing), drawing.texts, strict=True) if text.text in names]
+        assert len(heads) == 4
+        assert all(left >= 0 for left, *_ in heads)
+        for one, other in combinations(heads, 2):
+            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
 # All of them.

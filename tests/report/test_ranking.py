@@ -108,3 +108,13 @@ def test_the_last_lines_tell_s_ranks_and_places() -> None:
     assert told["1"] == f"{TITLES[1]} (mean rank 1.33)"
     assert told["4"] == f"{TITLES[0]} (mean rank 3.33, the target)"
     assert told["Position bias"].startswith("Position bias: the judge prefers ideas that it is shown early")
+
+
+def test_each_rank_is_a_dot_of_the_size_of_its_orders(ranked_run: Write) -> None:
+    page = write_report(ranked_run()).read_text(encoding="utf-8")
+    charts = [chart.split("</span>")[0] for chart in page.split('class="track spread"')[1:]]
+    # Bats were first twice and second once, of three orders.
+    assert charts[0].count("<i ") == 2
+    assert "--at: 0.0; --share: 0.67" in charts[0]
+    assert '<b style="--at: 0.1111">' in charts[0]
+    assert len(charts) == len(TITLES)

@@ -89,6 +89,18 @@ def test_versions_stand_with_what_was_said_of_them(usual: Played) -> None:
     assert "Scientists" not in page
 
 
+async def test_one_revision_has_no_empty_columns_and_no_legend_of_marks(
+    run: Play, llm: LLM, usual: Played
+) -> None:
+    llm.answers["improved"] = False
+    page = page_of((await run()).folder)
+    assert "Words added" not in page
+    assert "words are marked" not in page
+    assert "no words are compared" in page
+    assert "Words added" in page_of(usual.folder)
+    assert "words are marked" in page_of(usual.folder)
+
+
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = True
     llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 7))

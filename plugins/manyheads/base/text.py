@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """First characters of a cell that a spreadsheet would evaluate as a formula."""
+ABSENT = "–"
+NOTHING = 1e-12
+"""Absolute tolerance for sums that should be 0."""
 LONGEST_WORD = 250
 """Maximum characters of a path or word in a message."""
 LONGEST = 1_200
@@ -55,6 +59,22 @@ def _cell(value: object) -> object:
     start = UNPRINTABLE.sub("", value[:LONGEST]).lstrip()[:1]
     formula = start in FORMULA or value[:1] in FORMULA
     return f"'{value}" if formula else value
+
+
+def decimals_of(*errors: float | None) -> int | None:
+    """Decimals of figures with these standard errors: down to the first digit of the largest, or its second if it begins with less
+    than 3.55, as particle physicists round. None without an error."""
+    largest = max((abs(each) for each in errors if each), default=0.0)
+    return max(0, -floor(log10(largest / 3.55))) if largest > NOTHING else None
+
+
+def rounded(value: float | None, decimals: int | None = None) -> str:
+    """A figure with these decimals; with none given, three significant digits and all before the point."""
+    if value is None:
+        return ABSENT
+    if decimals is not None or abs(value) < NOTHING:
+        return f"{value:z.{decimals or 0}f}"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

@@ -174,7 +174,8 @@ def _table(results: "Results") -> "Table":
     for number, entry in enumerate(results.entries):
         first = number % len(results.spec.measures) == 0
         names = (Text(str(entry.condition[axis]) if first else "") for axis in results.spec.axes)
-        table.add_row(*names, str(entry.n), Text(entry.measure), with_error(entry.mean, entry.se))
+        mean = with_error(entry.mean, entry.se, results.decimals(entry.measure))
+        table.add_row(*names, str(entry.n), Text(entry.measure), mean)
     return table
 
 

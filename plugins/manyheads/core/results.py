@@ -11,6 +11,7 @@ from manyheads.asking import replies
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import read_text
 from manyheads.base.papers import Paper
+from manyheads.base.text import decimals_of, rounded
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
 from manyheads.core.notebook import result_html
@@ -234,6 +235,12 @@ class Figure(Part):
     high: float | None = None
     interval: str | None = None
     """Method: BCa (bootstrap), or Student's t for fewer than ten values."""
+
+    @property
+    def words(self) -> str:
+        """The mean, with its interval in brackets if there is one, whose width of some four standard errors gives the digits."""
+        digits = decimals_of(((self.high or 0) - (self.low or 0)) / 4)
+        return f"{rounded(self.mean, digits)}{self.ends(digits or 0)}"
 
     def ends(self, digits: int = 2, sign: str = "") -> str:
         """The interval in brackets, after a space; empty if there is none."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from manyheads.asking.replies import Text
+from manyheads.base.text import ABSENT
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure, Part
@@ -315,7 +316,7 @@ class Fold(Part):
 
 def figure_words(value: Figure | None) -> str:
     """A figure with its interval."""
-    return "–" if value is None else f"{value.mean:.2f}{value.ends()}"
+    return ABSENT if value is None else value.words
 
 
 def score_words(histogram: Mapping[str, int]) -> str:

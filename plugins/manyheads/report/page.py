@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, cast
@@ -17,13 +18,13 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from manyheads.asking.replies import Abstract, Ratings, label
 from manyheads.base.errors import JournalError
 from manyheads.base.files import replace_text
-from manyheads.base.text import count
+from manyheads.base.text import count, rounded
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.core.texts import run_and_number
 from manyheads.literature.lookup import LEDGER, SearchLedger
-from manyheads.report.drawing import hues
+from manyheads.report.drawing import hue, hues
 from manyheads.report.record import Record, section
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
@@ -40,6 +41,8 @@ from manyheads.report.top import (
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
+POINT = re.compile(r"\s*[-*•]\s+(?=\S)")
+"""Before a point of a list."""
 FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
@@ -50,7 +53,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Share:
-    """A row of the usage tables: `part` is its share of the tokens, 0 to 1."""
+    """A row of the usage tables: `part` is its share of the cost, of the tokens where there is no price, 0 to 1."""
 
     name: str
     usage: Usage
@@ -211,8 +214,10 @@ def numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
 def _shares(rows: list[tuple[str, Usage, float]], name: str, rest: Usage) -> list[Share]:
     """Rows with their shares, and a row for the rest if there is any."""
     rows = [*rows, (name, rest, 0)] if rest.calls else rows
-    total = sum(usage.tokens for _, usage, _ in rows) or 1
-    return [Share(name, usage, seconds, usage.tokens / total) for name, usage, seconds in rows]
+    priced = any(usage.cost for _, usage, _ in rows)
+    sizes = [(usage.cost or 0.0) if priced else usage.tokens for _, usage, _ in rows]
+    total = sum(sizes) or 1
+    return [Share(*row, size / total) for row, size in zip(rows, sizes, strict=True)]
 
 
 PLAIN = "manyheads.report"
@@ -285,11 +290,23 @@ def _environment(package: str) -> Environment:
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=clean,
     )  # fmt: skip
     filters = (
-        whole, number, count, duration, monogram, label, split, source_name, first_sentences, place, links_of, bibtex,
+        whole, number, count, duration, monogram, label, split, listed, source_name, first_sentences, place, links_of, bibtex, hue, rounded,
     )  # fmt: skip
     cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
     cast(dict[str, Any], env.globals).update(SECTIONS=SECTIONS, CRITERIA=tuple(Ratings.model_fields))
     return env
+
+
+def listed(text: str) -> list[tuple[list[str], str]]:
+    """A text in pieces: the points of each list whose lines begin with a dash, and the words between lists."""
+    pieces = list[tuple[list[str], str]]()
+    for is_list, group in groupby(text.split("\n"), lambda line: bool(POINT.match(line))):
+        lines = list(group)
+        if is_list:
+            pieces.append(([POINT.sub("", line, 1) for line in lines], ""))
+        elif words := "\n".join(lines).strip():
+            pieces.append(([], words))
+    return pieces or [([], "")]
 
 
 def source_name(key: str) -> str:

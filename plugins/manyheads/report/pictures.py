@@ -19,6 +19,7 @@ from manyheads.report.drawing import (
     arrowhead,
     bend,
     breadth,
+    cut,
     in_sizes,
     lines,
     towards,
@@ -197,22 +198,24 @@ class Exchanges:
 
     def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
-        part = width * (0.45 if slim else 0.38)
-        step = part / len(self.speakers)
+        broadest = max(breadth(each.name) for each in self.speakers) * NOTE
+        # Names that are broader than their lane stand in two rows by turns.
+        staggered = len(self.speakers) * broadest > (most := width * (0.45 if slim else 0.38))
+        part = max(most, min(len(self.speakers) * broadest / 1.6, 0.55 * width)) if staggered else most
+        step, head = part / len(self.speakers), LINE * (1 + staggered)
         at = {speaker.name: round(step * (n + 0.5), 1) for n, speaker in enumerate(self.speakers)}
         radius = min(SPEAKER_RADIUS, step / 2 - 1)
         start, room = at[self.speakers[0].name], int((width - part - 6) / LETTER)
         nodes = [
-            Node(at[each.name], SPEAKER_RADIUS + LINE + 4, radius, each.mark, "speaker", each.hue, each.name)
+            Node(at[each.name], SPEAKER_RADIUS + head + 4, radius, each.mark, "speaker", each.hue, each.name)
             for each in self.speakers
         ]
-        texts = [
-            text
-            for each in self.speakers
-            for name in wrapped(each.name, max(int(step / NOTE), 3), 1)
-            for text in lines([name], at[each.name], LINE / 2, "note", "middle")
-        ]
-        curves, y = list[Curve](), 2 * SPEAKER_RADIUS + LINE + 14
+        texts = list[Label]()
+        for n, each in enumerate(self.speakers):
+            name = cut(each.name, max(int(step * (1.6 if staggered else 1) / NOTE), 3))
+            x = max(at[each.name], breadth(name) * NOTE / 2)
+            texts += lines([name], x, head - LINE / 2 if n % 2 else LINE / 2, "note", "middle")
+        curves, y = list[Curve](), 2 * SPEAKER_RADIUS + head + 14
         top = y - 10
         for message in self.drawn:
             question = wrapped(message.text, room, 2)

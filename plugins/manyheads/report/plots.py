@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from manyheads.base.errors import JournalError, RatingError, UserError, install_command
 from manyheads.base.files import make_folder, writable
-from manyheads.base.text import count
+from manyheads.base.text import count, decimals_of, rounded
 from manyheads.measures.agreement import RatingSummary
 
 Kind = Literal["heatmap", "lines", "bars"]
@@ -142,12 +142,14 @@ def scatter_plot(summary: RatingSummary, path: Path) -> None:
         _save(figure, path, RatingError, "--plot")
 
 
-def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: Sequence[Path]) -> None:
-    """Draw the panels into each of these files; raises `JournalError` if one cannot be written."""
+def draw(
+    kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: Sequence[Path], most: int = COLUMNS
+) -> None:
+    """Draw the panels, at most `most` side by side, into each of these files; raises `JournalError` if one cannot be written."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    columns = min(COLUMNS, len(panels))
+    columns = min(most, len(panels))
     rows = -(-len(panels) // columns)
     series = _values(point.y for panel in panels for point in panel.points)
     with rc_context(STYLE):
@@ -249,11 +251,12 @@ def _heatmap(axes: Any, panel: Panel) -> None:
 
     across, upward = _values(point.x for point in panel.points), _values(point.y for point in panel.points)
     means = np.full((len(upward), len(across)), np.nan)
+    digits = decimals_of(*(point.se for point in panel.points))
     behind = {"boxstyle": "round,pad=0.25", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
     for point in panel.points:
         x, y = across.index(point.x), upward.index(point.y)
         means[y, x], se = point.numbers[0], point.se
-        text = "–" if point.mean is None else f"{point.mean:.3g}" + ("" if se is None else f"\n±{se:.2g}")
+        text = rounded(point.mean, digits) + ("" if se is None else f"\n±{rounded(se, digits)}")
         axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=behind)
     axes.imshow(means, origin="lower", aspect="auto", cmap=colormaps["YlGnBu"].with_extremes(bad="#ececec"))
     axes.grid(visible=False)

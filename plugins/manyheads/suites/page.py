@@ -4,9 +4,11 @@ import base64
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
+from manyheads.base.text import ABSENT, count, decimals_of, rounded
 from manyheads.measures.agreement import FIGURES as ALIKE
 from manyheads.measures.agreement import Calibration
 from manyheads.measures.agreement import figure as alike
@@ -16,12 +18,12 @@ from manyheads.report.plots import WITHOUT
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
 from manyheads.suites.report import (
-    ABSENT,
+    FILES,
     Results,
     SummaryEntry,
     cells_by,
+    draw_suite,
     ends,
-    figure,
     share,
     title_of,
     troubles,
@@ -53,13 +55,17 @@ def write_suite_page(
     """
     spec = suite.spec
     plotted = spec.plot.value if spec.plot else ()
-    picture = next((path for path in pictures if path.suffix == ".svg"), None)
-    functions = (answer, label_of, title_of, figure, with_error, ends, share, cells_by)
+    picture = next((path.read_bytes() for path in pictures if path.suffix == ".svg"), None)
+    several = spec.plot and (len(plotted) > 1 or len(spec.axes) > 2)
+    with TemporaryDirectory() as aside:
+        narrow = draw_suite(results, Path(aside), FILES[1:], columns=1) if picture and several else ()
+        slim = next((path.read_bytes() for path in narrow), None)
+    functions = (answer, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by)
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
         "calibrations": calibrations, "texts": texts, "troubles": troubles(results),
         "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3], "percent": f"{spec.level:.0%}",
-        "picture": picture and base64.b64encode(picture.read_bytes()).decode(),
+        **{name: each and base64.b64encode(each).decode() for name, each in (("picture", picture), ("slim", slim))},
         "links": {cell.name: links(cell, folder) for cell in cells},
         "ALIKE": ALIKE, "alike": alike, "ABSENT": ABSENT, "FEW": FEW, "WITHOUT": WITHOUT,
         **{each.__name__: each for each in functions},
@@ -79,47 +85,52 @@ def answer(results: Results, measure: str) -> str:
     """The answer of a suite for a measure; claims no more than its intervals."""
     entries = [each for each in results.entries if each.measure == measure]
     known = [each for each in entries if each.mean is not None]
-    title = title_of(measure)
+    title, digits = title_of(measure), results.decimals(measure)
     title = title[:1].upper() + title[1:]
     if not known:
         return f"{title}: nothing could be measured."
     best, worst = (choose(known, key=lambda each: each.mean or 0.0) for choose in (max, min))
     if len(known) == 1:
         lacking = f"; the other {len(entries) - 1} conditions have no value" if entries[1:] else ""
-        return f"{title} is {_value(best)}, n = {best.n} {results.unit}{lacking}."
+        return f"{title} is {_value(best, digits)}, n = {best.n} {results.unit}{lacking}."
     if best.mean == worst.mean:
-        return f"{title} is {figure(best.mean)} in all {len(known)} conditions that have a value."
+        return f"{title} is {rounded(best.mean, digits)} in all {len(known)} conditions that have a value."
     extremes = (
-        f"{title} is highest with {label_of(best.condition)}: {_value(best)}, "
-        f"and lowest with {label_of(worst.condition)}: {_value(worst)}."
+        f"Highest with {label_of(best.condition)}: {_value(best, digits)}; "
+        f"lowest with {label_of(worst.condition)}: {_value(worst, digits)}."
     )
-    return f"{extremes} {_differences(known)}"
+    return f"{title}: {_differences(known, digits)} {extremes}"
 
 
-def _value(entry: SummaryEntry) -> str:
-    interval = "" if entry.low is None else f" ({entry.level:.0%} interval {ends(entry.low, entry.high)})"
-    return f"{figure(entry.mean)}{interval}".replace("-", "−")
+def _value(entry: SummaryEntry, digits: int | None) -> str:
+    interval = f" ({entry.level:.0%} interval {ends(entry.low, entry.high, digits)})" * (
+        entry.low is not None
+    )
+    return f"{rounded(entry.mean, digits)}{interval}".replace("-", "−")
 
 
-def _differences(entries: Sequence[SummaryEntry]) -> str:
-    """The number of conditions with a clear difference, in words."""
+def _differences(entries: Sequence[SummaryEntry], digits: int | None) -> str:
+    """The number of conditions with a significant difference, in words."""
     compared = [each for each in entries if each.difference is not None]
     bounded = [each for each in compared if each.difference_low is not None]
     if not bounded:
-        return (
-            "There are too few values, or too little variation, for intervals: no difference can be claimed."
-        )
+        return "no difference can be claimed, as there are too few values, or too little variation, for intervals."
     clear = [each for each in bounded if (each.difference_low or 0) > 0 or (each.difference_high or 0) < 0]
     level = f"{entries[0].level:.0%}"
     if not clear:
-        return f"No significant difference from {_reference(compared)}: no {level} interval excludes 0."
+        one = f"the {level} interval includes 0"
+        all_of = f"{'both' if len(bounded) == 2 else f'all {len(bounded)}'} {level} intervals include 0"
+        return (
+            f"no significant difference from {_reference(compared)} ({one if len(bounded) == 1 else all_of})."
+        )
     most = max(clear, key=lambda each: abs(each.difference or 0.0))
     chance = len(bounded) * (1 - entries[0].level)
-    many = f" Expected by chance: {chance:.2g} of {len(bounded)}." if len(bounded) > 1 else ""
+    many = f" Expected by chance: {chance:.1f} of {len(bounded)}." * (len(bounded) > 1)
+    size = "+" * ((most.difference or 0) > 0) + rounded(most.difference, digits)
     return (
-        f"{len(clear)} of {len(bounded)} differences from {_reference(compared)} are significant (their {level} interval excludes 0); "
-        f"the largest is {most.difference:+.3g} with {label_of(most.condition)}.{many}".replace(" -", " −")
-    )
+        f"{count(len(clear), 'significant difference')} from {_reference(compared)}, of {len(bounded)} "
+        f"({level} interval without 0); the largest is {size} with {label_of(most.condition)}.{many}"
+    ).replace(" -", " −")
 
 
 def _reference(compared: Sequence[SummaryEntry]) -> str:

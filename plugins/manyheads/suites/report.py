@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import floor, inf, log10
+from math import inf
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.base.text import count, csv_text
+from manyheads.base.text import ABSENT, NOTHING, count, csv_text, decimals_of, rounded
 from manyheads.measures import BY_FIELD
 from manyheads.measures.statistics import (
     Ends,
@@ -23,7 +23,7 @@ from manyheads.measures.statistics import (
     mean_of,
     student_interval,
 )
-from manyheads.report.plots import LABELS, Panel, PlotPoint, can_draw, draw
+from manyheads.report.plots import COLUMNS, LABELS, Panel, PlotPoint, can_draw, draw
 from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
@@ -154,6 +154,11 @@ class Results:
         """Cells with a result that lacks a measure; null counts as present."""
         return [row for row in self.rows if row.missing]
 
+    def decimals(self, measure: str) -> int | None:
+        """Of all figures of a measure, as the largest of their errors leaves them."""
+        own = [each for each in self.entries if each.measure == measure]
+        return decimals_of(*(each.se for each in own), *(each.difference_se for each in own))
+
     def pooled(self, measure: str) -> Mean | None:
         """The mean of a measure over all cells of all conditions; None where no cell has it.
 
@@ -180,7 +185,7 @@ class Results:
             return f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
         inside = mean.low <= 0 <= mean.high
         place = f"0 lies inside the interval: {neither}" if inside else f"0 lies outside the interval: {sign}"
-        return f"{over} ({mean.level:.0%} interval {ends(mean.low, mean.high)}, {n}). {place}."
+        return f"{over} ({mean.level:.0%} interval {ends(mean.low, mean.high, decimals_of(mean.se))}, {n}). {place}."
 
     @property
     def methods(self) -> set[Method | None]:
@@ -257,14 +262,11 @@ def _repeats_of(values: Values, seeds: Collection[int], level: float, within: En
     return {**repeats, "repeat_low": low, "repeat_high": high}
 
 
-ABSENT = "–"
 OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers only show how a suite works"
 )
 ROUNDING = 1e-9
 """Relative tolerance for floating-point error in means."""
-NOTHING = 1e-14
-"""Absolute tolerance for sums that should be 0."""
 
 
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
@@ -283,33 +285,25 @@ def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
     ]  # fmt: skip
 
 
-def figure(value: float | None) -> str:
-    """A number with four significant digits, and all digits before the point."""
-    if value is None:
-        return ABSENT
-    if abs(value) < NOTHING:
-        return "0"
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
 def share(number: int, part: float | None) -> str:
     """A count with its share of all."""
     return ABSENT if part is None else f"{number} ({part:.0%})"
 
 
-def with_error(value: float | None, error: float | None) -> str:
-    """A number ± its error, rounded to two significant digits of the error."""
+def with_error(value: float | None, error: float | None, decimals: int | None = None) -> str:
+    """A number ± its error, with the digits that this error leaves, or with these decimals."""
     if value is None or not error or max(abs(value), error) < NOTHING:
-        return figure(value) + ("" if error is None else " ± 0")
+        return rounded(value, decimals) + ("" if error is None else " ± 0")
+    places = decimals_of(error) if decimals is None else decimals
     if error < ROUNDING * abs(value):
-        return f"{figure(value)} ± {error:.0e}"
-    decimals = max(0, 1 - floor(log10(error)))
-    return f"{value:z.{decimals}f} ± {error:.{decimals}f}"
+        return f"{rounded(value, decimals)} ± {error:.0e}"
+    least = f"{error:.1g}" if error < 0.5 * 10.0 ** -(places or 0) else rounded(error, places)
+    return f"{rounded(value, places)} ± {least}"
 
 
-def ends(low: float | None, high: float | None) -> str:
+def ends(low: float | None, high: float | None, decimals: int | None = None) -> str:
     """An interval."""
-    return ABSENT if low is None or high is None else f"{figure(low)} to {figure(high)}"
+    return ABSENT if low is None or high is None else f"{rounded(low, decimals)} to {rounded(high, decimals)}"
 
 
 def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -325,18 +319,20 @@ def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 FILES = ("plot.png", "plot.svg")
 
 
-def draw_suite(results: Results, folder: Path) -> list[Path]:
+def draw_suite(
+    results: Results, folder: Path, names: Sequence[str] = FILES, columns: int = COLUMNS
+) -> list[Path]:
     """Draw the suite's plot into its folder, replacing an earlier one; no files without a plot or without matplotlib.
 
-    Raises `JournalError` if the folder cannot be written.
+    A telephone has it in one column. Raises `JournalError` if the folder cannot be written.
     """
-    files, spec = [folder / name for name in FILES], results.spec
+    files, spec = [folder / name for name in names], results.spec
     for earlier in files:
         earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
     panels = list(_panels(spec, spec.plot, results.entries))
-    draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files)
+    draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files, columns)
     return files
 
 

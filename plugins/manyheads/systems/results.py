@@ -134,7 +134,7 @@ def related(folder: Path) -> Iterator[RelatedRun]:
                 run = load(file.parent, unfinished=False)
                 system = own(run.system)
                 means = system.reviews.scores(run.result) if system.reviews else {}
-                words = [f"{label(name)} {mean.mean:.3g}{mean.ends(1)}" for name, mean in means.items()]
+                words = [f"{label(name)} {mean.words}" for name, mean in means.items()]
                 yield RelatedRun(system.title, report_link(file.parent, folder), "; ".join(words))
 
 

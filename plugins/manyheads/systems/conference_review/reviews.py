@@ -105,8 +105,8 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
     for name, mean in result.means.items():
         ends = ""
         if mean.low is not None and mean.high is not None:
-            ends = f", {mean.level:.0%} interval {mean.low:.2f} to {mean.high:.2f}"
-        yield name.capitalize(), f"{mean.mean:.2f} of 10, the mean of {count(mean.n, 'review')}{ends}"
+            ends = f", {mean.level:.0%} interval {mean.low:.1f} to {mean.high:.1f}"
+        yield name.capitalize(), f"{mean.mean:.1f} of 10, the mean of {count(mean.n, 'review')}{ends}"
 
 
 def in_full(result: ReviewResult) -> Iterator[str]:

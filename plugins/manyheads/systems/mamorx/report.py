@@ -238,25 +238,25 @@ class ReviewPage(Page):
             return there
         return next((f"page-{sheet.page}" for sheet in self.sheets if sheet.page == source.page), "")
 
+    def speaker(self, expert: str) -> str:
+        """The name under which an expert speaks, who is asked by a key of the config."""
+        names = {name.casefold(): name for name in self.hues}
+        return names.get(expert.casefold(), expert)
+
     @cached_property
     def exchanges(self) -> Exchanges | None:
         """Who was asked what; None if no one was."""
         asked = self.result.exchanges
         if not asked:
             return None
-        # Experts are asked by keys of the config, and speak under names.
-        hues = {name.casefold(): hue for name, hue in self.hues.items()}
-        names = [self.result.team[0].name if self.result.team else "Leader", *(one.expert for one in asked)]
-        speakers = [
-            PictureSpeaker(name, monogram(name), hues.get(name.casefold(), 80))
-            for name in dict.fromkeys(names)
-        ]
+        leader = self.result.team[0].name if self.result.team else "Leader"
+        names = dict.fromkeys([leader, *(self.speaker(one.expert) for one in asked)])
+        speakers = [PictureSpeaker(name, monogram(name), self.hues.get(name, 80)) for name in names]
         kinds = {"delegate": "task for", "ask": "question to"}
         messages = [
-            PictureQuestion(
-                one.expert, f"{one.number}. {one.text}", f"{kinds[one.kind]} {one.expert}", bool(one.answer)
-            )
+            PictureQuestion(name, f"{one.number}. {one.text}", f"{kinds[one.kind]} {name}", bool(one.answer))
             for one in asked
+            for name in [self.speaker(one.expert)]
         ]
         return Exchanges(speakers, messages)
 

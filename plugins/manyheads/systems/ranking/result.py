@@ -1,5 +1,6 @@
 """Settings and inputs of a ranking, its result and its report: S, each idea's ranks, the judge's position bias. Idea 0 is the target."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,6 +252,10 @@ class RankingResult(Quality):
     def valid_orders(self) -> list[RankedOrder]:
         """The orders with a ranking."""
         return [order for order in self.orders if order.ranked]
+
+    def spread(self, number: int) -> list[tuple[int, int]]:
+        """The ranks of an idea over the orders, each with its number of orders."""
+        return sorted(Counter(order.rank(number) or 0 for order in self.valid_orders).items())
 
     @property
     def rows(self) -> list[MeanRank]:

@@ -1,7 +1,7 @@
 """The report of a team or a baseline: discussion, ideas, votes, versions, self-reviews."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from manyheads.report.pictures import IdeaRow, IdeasPicture, Pair, PicturePerson
 from manyheads.report.record import Record, section
 from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
-from manyheads.systems.virsci.result import Ballot, SelfReviews, TeamResult, VirSciResult
+from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
 
 
 def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
@@ -58,6 +58,10 @@ class DraftVersion:
     """Whether it is the first version on its idea."""
     came: int
     went: int
+
+
+VoteRow = tuple[str, str, list[int]]
+"""An idea in the vote, who proposed it, and the votes of each voter."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,22 @@ class TeamPage(Page):
         )  # fmt: skip
 
     @cached_property
-    def tallies(self) -> list[tuple[int, list[tuple[str, int]]]]:
-        return tallies(self.result.votes, self.result.ideas)
+    def tallies(self) -> list[tuple[int, list[str], list[VoteRow]]]:
+        """Who voted for whom, by round: the voters, and the ideas in the vote, most votes first. Numbers differ between rounds."""
+        tallies: list[tuple[int, list[str], list[VoteRow]]] = []
+        for number in sorted({vote.round or 1 for vote in self.result.votes}):
+            cast = [vote for vote in self.result.votes if (vote.round or 1) == number]
+            ideas = [idea for idea in self.result.ideas if idea.kept and (idea.round or 1) == number]
+            by = {idea.title: idea.by for idea in ideas}
+            given = Counter((vote.choice, vote.voter) for vote in cast)
+            titles = {vote.choice: vote.idea or f"Idea {vote.choice}" for vote in cast}
+            voters = list(dict.fromkeys(vote.voter for vote in cast))
+            rest = Counter(idea.title for idea in ideas)
+            rest.subtract(titles.values())
+            counts = [*titles.items(), *((0, title) for title in rest.elements())]
+            rows = [(title, by.get(title, ""), [given[n, voter] for voter in voters]) for n, title in counts]
+            tallies.append((number, voters, sorted(rows, key=lambda row: -sum(row[2]))))
+        return tallies
 
     @cached_property
     def versions(self) -> list[DraftVersion]:
@@ -239,18 +257,3 @@ class TeamPage(Page):
     @property
     def novelty_off(self) -> bool:
         return section(self.record.config, "novelty").get("enabled") is False
-
-
-def tallies(
-    votes: Sequence[Ballot], ideas: Sequence[ScoredIdea] = ()
-) -> list[tuple[int, list[tuple[str, int]]]]:
-    """Votes of each idea in the vote, most first, by round: the same number is another idea in each round."""
-    tallies: list[tuple[int, list[tuple[str, int]]]] = []
-    for number in sorted({vote.round or 1 for vote in votes}):
-        cast = [vote for vote in votes if (vote.round or 1) == number]
-        titles = {vote.choice: vote.idea or f"Idea {vote.choice}" for vote in cast}
-        counts = [(titles[choice], n) for choice, n in Counter(vote.choice for vote in cast).most_common()]
-        rest = Counter(idea.title for idea in ideas if idea.kept and (idea.round or 1) == number)
-        rest.subtract(titles.values())
-        tallies.append((number, [*counts, *((title, 0) for title in rest.elements())]))
-    return tallies

@@ -79,7 +79,8 @@ def print_estimate(
     if note:
         say(f"Prices: {note}.")
     if not priced:
-        say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
+        price = "--set 'models.default.price={input: 0.15, output: 0.6}', per million tokens"
+        say(f"For a cost: {price}; list prices hold for the provider's own server only.")
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
@@ -203,7 +204,6 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
     from manyheads.engine.budget import Budget
 
     budget = Budget.parse(settings or (), whose="the run's")
-    budget.need_prices([config])
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})
 

@@ -12,7 +12,7 @@ The rules, which CONTRIBUTING.md repeats:
   What is told once, when the cache is filled, is left out.
 - `MANYHEADS_PAGES` is the `bin` folder of the environment that pages run in, made from the wheel by the Makefile; else it is that of the tests.
 
-    PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page, or all, and write the outputs that they show
+    make pages PAGES=docs/tutorial.md    # run a page, or all, and write the outputs that they show
 """
 
 import math
@@ -32,10 +32,21 @@ PAGES = sorted(
         ROOT / "README.md",
         ROOT / "evals/README.md",
         ROOT / "examples/README.md",
+        *(ROOT / "configs/skills").glob("*.md"),
         *(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
     ]
 )
+PAPER = "# Owls\n\nWe plan with owls.\n\n## Method\n\n" + "Owls find cells at night, and plan. " * 30
+TABLE = "title,year,abstract,authors\n" + "".join(
+    f"Owl paper {n},{2010 + n},Owls of kind {n} find cells at night and plan ahead.,Ada {n}; Bo {n}\n"
+    for n in range(14)
+)
+BROUGHT = dict.fromkeys(("paper.md", "idea.md", "background.md", "abstract.md"), PAPER) | {
+    "papers.csv": TABLE
+}
+"""The files that a reader of a skill has."""
 FENCE = re.compile(r"^( *)```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"(?<!`)`(manyheads [a-z][^`…|\[]+)`(?!`)")
 SKIPPED = ("pip", "git", "make", "source", "python3 -m venv", "jupyter", "manyheads open", "uv", "docker")
 """How lines begin that only look right: they install, or open a window."""
 NEEDS = re.compile(r"#.*\bneeds ")
@@ -151,6 +162,8 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
     folder.mkdir(parents=True, exist_ok=True)
     state, output = folder.parent / "state.sh", ""
     env = environment(folder.parent, server, cache)
+    for name, text in BROUGHT.items() if page.parent.name == "skills" else ():
+        (folder / name).write_text(text, encoding="utf-8")
     state.write_text(f'cd "{folder}"\n')
     for number, block in enumerate(blocks(page)):
         if block.title:

@@ -114,11 +114,13 @@ class SystemCommand(Command):
             if system is None or name not in system.slots:
                 if system:
                     _refuse(option, name, value, system)
-                options = [each for param in self.params for each in param.opts if each.startswith("--")]
-                options += map(_option, system.slots if system else ())
-                near = closest(
-                    name, [each[2:].replace("-", "_") for each in options]
-                )  # the dashes are no likeness
+                own = (
+                    each[2:].replace("-", "_")
+                    for param in self.params
+                    for each in param.opts
+                    if each[:2] == "--"
+                )
+                near = closest(name, [*own, *(system.slots if system else ())])
                 ctx.fail(f"No such option: {option}.{f' Did you mean {_option(near)}?' if near else ''}")
             elif not value.strip():
                 raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")

@@ -125,8 +125,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
     """The cost of one run by stage, whether it is complete, and the seconds of the dry run."""
     people = {alias for alias, model in config.models.items() if model.provider == HUMAN}
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
-    offline = {"models": models, "steer": (), "budget": BudgetConfig()}  # a dry run spends nothing
-    config = prepare(config.model_copy(update=offline))
+    config = prepare(config.model_copy(update={"models": models, "steer": (), "budget": BudgetConfig()}))
     system, roles = system_of(config), roles_of(config)
     titles = dict[str, str]()
 

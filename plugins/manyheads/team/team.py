@@ -10,7 +10,6 @@ from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import Advice, Progress, ReplyModel, Seeks, Summary, seeking
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Literature, Scientist, fold
-from manyheads.base.text import count
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.events import Invited, Judged
 from manyheads.models.governor import ToolsRefusedError
@@ -103,7 +102,7 @@ def need_members(team: TeamConfig, literature: Literature) -> None:
         )
     if team.size > scientists:
         raise CorpusError(
-            f"team.size is {team.size}, but the corpus has {count(scientists, 'scientist')}",
+            f"team.size is {team.size}, more than the corpus has scientists: {scientists}",
             hint=f"--set team.size={scientists}, or build a larger corpus",
         )
     if team.leader:

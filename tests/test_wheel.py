@@ -25,6 +25,19 @@ print(json.dumps({
     "roles": sorted(roles.cards), "problems": roles.problems(), "stale": [str(path) for path in stale()],
 }))
 """
+HINTS = """
+import shlex, shutil, sys
+from pathlib import Path
+sys.modules["uvicorn"] = None
+from golden.commands import command
+from golden.test_mistakes import DATA, HERE, MISTAKES
+home = shutil.copytree(HERE / "given", Path("home"))
+for name, text in DATA["files"].items():
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    (home / name).write_text(text, encoding="utf-8")
+for words in ["serve", *(mistake[0] for mistake in MISTAKES)]:
+    print(words, command(*shlex.split(words), cwd=home).err)
+"""
 pytestmark = pytest.mark.slow
 
 
@@ -98,6 +111,13 @@ def test_the_installed_command_answers(
     installed: Path, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     assert words in run_python("-m", "manyheads", *arguments, path=[installed], folder=tmp_path)
+
+
+def test_no_hint_names_the_place_of_the_package_or_a_checkout(installed: Path, tmp_path: Path) -> None:
+    said = run_python("-c", HINTS, path=[installed, CHECKOUT / "tests"], folder=tmp_path)
+    assert "next: pip install 'manyheads[web]'" in said
+    places = (str(installed), str(CHECKOUT), "_data", "--editable")
+    assert [line for line in said.splitlines() if any(place in line for place in places)] == []
 
 
 def test_the_installed_package_has_its_command(installed: Path) -> None:

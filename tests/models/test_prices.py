@@ -10,6 +10,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.base.resources import shipped
 from manyheads.core import Price
 from manyheads.core.events import Began
+from manyheads.engine.estimate import estimate
 from manyheads.engine.readiness import prepare
 from manyheads.models.prices import PriceList
 from manyheads.systems.loading import load
@@ -94,6 +95,13 @@ def test_a_budget_of_money_needs_prices() -> None:
     judge = "models.judge={provider: openai, name: mine, price: {input: 1, output: 2, currency: EUR}}"
     with pytest.raises(ConfigError, match="EUR"):
         prepare(load(["virsci"], [*sets, "models.default.name=gpt-4o", judge]))
+
+
+async def test_an_estimate_needs_no_price() -> None:
+    sets = ["models.default.provider=openai", "models.default.name=mine", "budget.money=1", "topic=T"]
+    made = await estimate([load(["single"], [*sets, "tokens=3000", "embedding=lexical"])])
+    assert made.spent.total.calls
+    assert made.spent.total.cost is None
 
 
 def test_what_ships_fits_together() -> None:

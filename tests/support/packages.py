@@ -27,8 +27,9 @@ def build(project: Path, folder: Path, kind: str = "wheel") -> Path:
 
 
 def install(wheel: Path, target: Path) -> Path:
-    """Install a wheel, and nothing that it needs, into a folder of its own."""
-    _run([*_installer(), "--no-deps", "--no-index", "--target", str(target), str(wheel)], wheel.parent)
+    """Install a wheel by the name of its package, as from an index, and nothing that it needs, into a folder of its own."""
+    name, options = wheel.name.split("-")[0], ["--no-deps", "--no-index", "--target", str(target)]
+    _run([*_installer(), *options, "--find-links", str(wheel.parent), name], wheel.parent)
     return target
 
 

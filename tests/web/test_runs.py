@@ -283,22 +283,6 @@ async def test_a_scientist_has_one_colour_on_the_page_and_in_the_report(tmp_path
     assert all(f".h{hue} {{ --h: {hue}; }}" in style for hue in on_page.values())
 
 
-async def test_a_scientist_has_one_colour_on_the_page_and_in_the_report(tmp_path: Path) -> None:
-    names = [f"Scientist{number}" for number in range(24)]
-    said_in_turn = [said(name, f"I am {name}.") for name in [*names, *names]]
-    run = a_run(tmp_path / "20260101-000000-x", *said_in_turn, finished=True)
-    async with owner(tmp_path) as client:
-        page = (await client.get(f"/runs/{run.name}")).text
-        report = (await client.get(f"/runs/{run.name}/report.html")).text
-        style = (await client.get("/static/style.css")).text
-    who = r'<p class="who{}(\d+)">.*?auto">(Scientist\d+)<'
-    on_page = {name: hue for hue, name in re.findall(who.format(" ui h"), page)}
-    in_report = {name: hue for hue, name in re.findall(who.format('" style="--h: '), report)}
-    assert on_page == in_report
-    assert len(set(on_page.values())) == len(names)  # while there are colours left, each has its own
-    assert all(f".h{hue} {{ --h: {hue}; }}" in style for hue in on_page.values())
-
-
 # Live.
 
 

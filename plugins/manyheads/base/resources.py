@@ -191,6 +191,10 @@ class Resources:
     def search_path(self) -> tuple[Path, ...]:
         return (*self.folders, *pack_folders(), shipped())
 
+    def tried(self, kind: str) -> str:
+        """Where files of a kind are looked for, in words."""
+        return ", ".join([*(str(root / kind) for root in self.search_path[:-1]), f"the {kind} of manyheads"])
+
     def find(self, kind: str, name: str) -> Path | None:
         """The winning file `kind/name`, or None. `name` is a relative POSIX path inside `kind`."""
         inside = PurePosixPath(name)
@@ -216,7 +220,7 @@ class Resources:
         beside = [each for each in every if PurePosixPath(each).parent == PurePosixPath(name).parent]
         raise ConfigError(
             f"{kind}/{name}: not found",
-            tried=", ".join(str(root / kind) for root in self.search_path),
+            tried=self.tried(kind),
             hint=did_you_mean(
                 PurePosixPath(name).stem,
                 [PurePosixPath(each).stem for each in beside],

@@ -114,9 +114,9 @@ class SystemCommand(Command):
             if system is None or name not in system.slots:
                 if system:
                     _refuse(option, name, value, system)
-                options = [each for param in self.params for each in param.opts]
-                near = closest(option, [*options, *map(_option, system.slots if system else ())])
-                ctx.fail(f"No such option: {option}.{f' Did you mean {near}?' if near else ''}")
+                options = [each.lstrip("-") for param in self.params for each in param.opts]
+                near = closest(name, [*options, *(system.slots if system else ())])
+                ctx.fail(f"No such option: {option}.{f' Did you mean {_option(near)}?' if near else ''}")
             elif not value.strip():
                 raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
             inputs.setdefault(name, []).append(value)

@@ -87,7 +87,7 @@ def init(
         f"\nNext:\n{enter}manyheads run my.yaml --open                  # offline, no key\n"
         "manyheads list                                # systems, configs, suites, corpora, runs\n"
         "cp .env.example .env                          # then add a key, and name the model in my.yaml\n"
-        "jupyter lab notebook.ipynb                    # the same in Python"
+        "jupyter lab notebook.ipynb                    # the same in Python; once: pip install jupyterlab"
     )
 
 

@@ -80,7 +80,9 @@ def print_estimate(
     if note:
         say(f"Prices: {note}.")
     if not priced:
-        say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
+        say(
+            "For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens; list prices hold for the provider's own server only"
+        )
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
@@ -200,8 +202,7 @@ def run(
 
 
 def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
-    """The config with further limits; raises `ConfigError` if they need a price that it lacks."""
-    budget.need_prices([config])
+    """The config with further limits."""
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})
 

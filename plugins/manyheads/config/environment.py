@@ -96,7 +96,7 @@ def secret(variable: str, address: str, where: str) -> str | None:
     if not (value.isascii() and value.isprintable()):
         raise ConfigError(
             f"{where}: the key in {variable} contains invalid characters",
-            hint=f"export {variable}=… again, on one line",
+            hint=f"put the key itself in place of …, on one line: export {variable}=…",
         )
     return value or None
 

@@ -117,12 +117,11 @@ def config_file(name: str, resources: Resources) -> Path:
     is_path = name.endswith((".yaml", ".yml")) or "/" in name
     if not is_path and (shipped := resources.find("configs", f"{name}.yaml")):
         return shipped
-    tried = [path.absolute(), *(() if is_path else (root / "configs" for root in resources.search_path))]
     files = (file for file in resources.names("configs", ".yaml") if "/" not in file)
     names = sorted(file.removesuffix(".yaml") for file in files)
     raise ConfigError(
         f"{name}: no such {'file' if is_path else 'config'}",
-        tried=", ".join(map(str, tried)),
+        tried=str(path.absolute()) if is_path else f"{path.absolute()}, {resources.tried('configs')}",
         hint=did_you_mean(name, names, f"name a file, or one of {', '.join(names)}"),
     )
 

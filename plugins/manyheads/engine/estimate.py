@@ -27,7 +27,7 @@ from manyheads.base.errors import ModelError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources
 from manyheads.base.text import count
-from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
+from manyheads.config import HUMAN, BudgetConfig, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally, Turn, money, recall_nothing
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import currency_of, price_note
@@ -125,7 +125,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
     """The cost of one run by stage, whether it is complete, and the seconds of the dry run."""
     people = {alias for alias, model in config.models.items() if model.provider == HUMAN}
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
-    config = prepare(config.model_copy(update={"models": models, "steer": ()}))
+    config = prepare(config.model_copy(update={"models": models, "steer": (), "budget": BudgetConfig()}))
     system, roles = system_of(config), roles_of(config)
     titles = dict[str, str]()
 

@@ -203,7 +203,7 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
     if not text.strip():
         raise UnusableReplyError("empty", "it was empty")
     if truncated:
-        raise UnusableReplyError("cut", "it was cut off at the length limit")
+        raise UnusableReplyError("cut", "it was cut off at the length limit, max_tokens or the server's")
     read = partial(_read, reply_type, (forms or shipped_forms()).texts(reply_type))
     try:
         if issubclass(reply_type, PlainText):

@@ -353,8 +353,8 @@ def title(scores: Sequence[Score]) -> str:
     normalised = "not normalised" if first.normalise == "none" else f"normalised by {first.normalise}"
     density = {
         None: "",
-        "paper": f", RND of title and abstract by cosine (P {first.around}, Q {first.own})",
-        "abstract": f", RND of abstracts by Euclidean distance (P {first.around}, Q {first.own})",
+        "paper": f", RND (relative neighbour density) of title and abstract by cosine (P {first.around}, Q {first.own})",
+        "abstract": f", RND (relative neighbour density) of abstracts by Euclidean distance (P {first.around}, Q {first.own})",
     }[first.density]
     return f"{against}, {first.neighbours} neighbours, {normalised}{density}"
 

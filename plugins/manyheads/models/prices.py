@@ -90,7 +90,7 @@ def _listed(model: ModelConfig, name: str, folders: Sequence[str | Path]) -> Pri
 
 @cache
 def _read(file: Path, changed: int) -> PriceList:
-    return read_model(file, PriceList, f"compare it with {shipped() / PRICES}")
+    return read_model(file, PriceList, f"write as_of, currency and models: {{provider/name: {EXAMPLE}}}")
 
 
 def shipped_prices() -> PriceList:

@@ -459,7 +459,7 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         otherwise = f"name a folder with a {FILE}, or one of {', '.join(names) or 'none'}"
         raise ConfigError(
             f"{name}: no such suite",
-            tried=", ".join([str(folder.absolute()), *(str(root / KIND) for root in resources.search_path)]),
+            tried=f"{folder.absolute()}, {resources.tried(KIND)}",
             hint=did_you_mean(name, names, otherwise),
         )
     path = find(FILE)

@@ -103,7 +103,7 @@ def closing_lines(folder: Path) -> str:
     tokens = f"{run.tokens} tokens{estimated}{cost}{note}"
     lines = [*(["", body] if body else []), "", f"{calls}, {tokens}; {warnings}"]
     if run.degraded:
-        lines.append(f"Degraded  {', '.join(run.degraded)} failed at times; see the report")
+        lines.append(f"Degraded  {', '.join(run.degraded)} did not answer every search; see the report")
     if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])

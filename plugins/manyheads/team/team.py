@@ -102,8 +102,8 @@ def need_members(team: TeamConfig, literature: Literature) -> None:
         )
     if team.size > scientists:
         raise CorpusError(
-            f"team.size is {team.size}, but the corpus has {scientists} scientists",
-            hint=f"--set team.size={scientists} or less, or build a larger corpus",
+            f"team.size is {team.size}, more than the corpus has scientists: {scientists}",
+            hint=f"--set team.size={scientists}, or build a larger corpus",
         )
     if team.leader:
         literature.scientist(team.leader)

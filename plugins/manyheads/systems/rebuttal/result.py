@@ -62,7 +62,7 @@ class RebuttalInputs(Inputs):
     background: Annotated[str | tuple[str, ...] | None, Slot("each", metavar="FILE|TEXT")] = None
     """The background: a file of papers (.bib, .jsonl, .csv, …), a text, or a list of texts."""
     idea: Annotated[FileOrText, Slot(file=True, metavar="RUN|FILE|TEXT")] = None
-    """An initial idea, which the proposer then does not write: a run's folder, or one of its ideas as
+    """An initial idea, which the proposer then does not write. A run's folder, or one of its ideas as
     RUN#NUMBER, a text file, or the text itself."""
 
     @field_validator("background")

@@ -123,7 +123,7 @@ class VirSciInputs(TopicInput):
     in_full = frozenset({"idea"})
 
     idea: Annotated[Several, Slot(file=True, metavar="RUN|FILE|TEXT")] = ()
-    """An idea to start from, of a run as RUN or RUN#NUMBER, a text file or a text; the team looks for more like it, and merges
+    """An idea to start from: of a run as RUN or RUN#NUMBER, a text file, or a text. The team looks for more like it, and merges
     several. Without a topic, the idea's own is taken."""
 
     def course(self) -> dict[str, Any]:

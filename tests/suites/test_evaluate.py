@@ -20,6 +20,7 @@ from manyheads.corpus import minilm
 from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
+from manyheads.engine.local import Process
 from manyheads.models.abilities import Abilities, keep
 from manyheads.suites.cells import CellRow, cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
@@ -50,7 +51,9 @@ def run(
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
     cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
-    work = evaluate(suite, cells, out, repeats=repeats, jobs=2, accept_changes=accept, listener=told)
+    work = evaluate(
+        suite, cells, out, repeats=repeats, engine=Process(2), accept_changes=accept, listener=told
+    )
     return asyncio.run(work), told.states
 
 

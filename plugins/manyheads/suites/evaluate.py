@@ -37,7 +37,7 @@ from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
 from manyheads.engine.jobs import Job, Listener, Scheduler, finished_jobs
-from manyheads.engine.local import Local
+from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
@@ -285,7 +285,7 @@ async def evaluate(
     out: Path,
     *,
     repeats: int,
-    jobs: int,
+    engine: Engine = Process(4),
     accept_changes: bool,
     listener: Listener,
     budget: Budget | None = None,
@@ -295,7 +295,7 @@ async def evaluate(
 
     Args:
         cells: their jobs have folders in `out`.
-        jobs: number of runs or judgements in parallel.
+        engine: where its runs and judgements run.
         settings: changes by hand, for the report.
 
     Raises:
@@ -318,8 +318,8 @@ async def evaluate(
         finished = finished_jobs(graph)
         corpora = open_corpora(spec, cells)
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
-        executor = Local(host_factory, shared, accept_changes, AGAIN)
-        failures = await Scheduler(executor, budget, coverage, at_once=jobs).run(graph)
+        executor = engine.executor(host_factory, shared, accept_changes, AGAIN)
+        failures = await Scheduler(executor, budget, coverage, at_once=engine.at_once).run(graph)
     replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
     results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
     with locked(out):

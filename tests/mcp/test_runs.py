@@ -21,7 +21,9 @@ from mcp.types import ElicitResult
 from manyheads.mcp.bounds import Bounds
 from manyheads.mcp.runs import ServedRuns
 from mcp import Client, StdioServerParameters
+from support.command import served_by
 from support.left import stopped_at_the_end
+from support.llm import LLM
 
 pytestmark = pytest.mark.slow
 SERVER = [
@@ -53,10 +55,10 @@ def none_left(tmp_path: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def client(folder: Path, **more: Any) -> AsyncGenerator[Client]:
+async def client(folder: Path, *options: str, **more: Any) -> AsyncGenerator[Client]:
     """The SDK's client, with a server of its own on standard input and output."""
     started = StdioServerParameters(
-        command=sys.executable, args=[*SERVER, "--folder", str(folder)], env=environment()
+        command=sys.executable, args=[*SERVER, *options, "--folder", str(folder)], env=environment()
     )
     async with Client(started, **more) as one:
         yield one
@@ -73,27 +75,30 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 async def test_a_cancelled_review_stops_and_is_resumed(tmp_path: Path, mode: Any) -> None:
     (tmp_path / "paper.md").write_text(PAPER, encoding="utf-8")
     stages = list[str]()
-    async with client(tmp_path, mode=mode) as one:
-        with anyio.CancelScope() as scope:
+    # The offline model may be done before the cancel is heard; a slow one is not.
+    with LLM(delay=1.0) as llm:
+        async with client(tmp_path, *served_by(llm), mode=mode) as one:
+            with anyio.CancelScope() as scope:
 
-            async def note(progress: float, total: float | None, message: str | None) -> None:
-                stages.append(message or "")
-                if progress > 0:
-                    scope.cancel()
+                async def note(progress: float, total: float | None, message: str | None) -> None:
+                    stages.append(message or "")
+                    if progress > 0:
+                        scope.cancel()
 
-            await one.call_tool(
-                "review_paper", {"paper": "paper.md", "form": "mamorx"}, progress_callback=note
-            )
-        assert scope.cancelled_caught
-        [run] = (await call(one, "list_runs"))["result"]
-        stopped = await call(one, "read_result", run=run["run"], wait=60)
-        assert (stopped["state"], stopped["system"]) == ("stopped", "mamorx")
-        assert "resume" in stopped["next"]
-        ended = await call(one, "resume", run=run["run"], wait=100)
-        assert ended["state"] == "finished"
-        assert "offline model" in ended["text"]
-        report: Any = (await one.read_resource(f"manyheads://runs/{run['run']}/report")).contents[0]
-        assert report.mime_type == "text/html"
+                await one.call_tool(
+                    "review_paper", {"paper": "paper.md", "form": "mamorx"}, progress_callback=note
+                )
+            assert scope.cancelled_caught
+            [run] = (await call(one, "list_runs"))["result"]
+            stopped = await call(one, "read_result", run=run["run"], wait=60)
+            assert (stopped["state"], stopped["system"]) == ("stopped", "mamorx")
+            assert "resume" in stopped["next"]
+            llm.delay = 0
+            ended = await call(one, "resume", run=run["run"], wait=100)
+            assert ended["state"] == "finished"
+            assert "Overall assessment" in ended["text"]
+            report: Any = (await one.read_resource(f"manyheads://runs/{run['run']}/report")).contents[0]
+            assert report.mime_type == "text/html"
     assert any("paper" in stage for stage in stages)
 
 

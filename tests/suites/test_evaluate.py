@@ -23,7 +23,7 @@ from manyheads.engine.journal import read_turns
 from manyheads.engine.local import Process
 from manyheads.models.abilities import Abilities, keep
 from manyheads.suites.cells import CellRow, cells_of
-from manyheads.suites.evaluate import Evaluation, evaluate
+from manyheads.suites.evaluate import Evaluation, run_jobs, summarise
 from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.corpora import built as built_corpus
@@ -51,10 +51,9 @@ def run(
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
     cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
-    work = evaluate(
-        suite, cells, out, repeats=repeats, engine=Process(2), accept_changes=accept, listener=told
-    )
-    return asyncio.run(work), told.states
+    work = run_jobs(suite, cells, out, engine=Process(2), accept_changes=accept, listener=told)
+    failures, accepted = asyncio.run(work)
+    return summarise(suite, cells, out, failures, repeats=repeats, accepted=accepted), told.states
 
 
 def change(suite_folder: Path, **keys: Any) -> None:

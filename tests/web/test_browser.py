@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from manyheads.base.sqlite import Database
 from manyheads.core.events import Warned
+from manyheads.report.notes import notes_of, write_notes
 from support.browser import NEEDS_CHROMIUM
-from support.events import HOSTILE, a_run, said
+from support.events import HOSTILE, a_run, line, said
 from support.served import Served, check, chromium, served, window
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.timeout(180)]
@@ -55,8 +57,6 @@ def test_a_run_is_started_and_watched_to_its_end(tmp_path: Path, browser: Browse
         page.get_by_role("link", name="Report", exact=True).click()
         expect(page.locator("h1")).to_be_visible()
         assert page.url.endswith(f"{name}/report.html")
-        page.goto(f"{room.url}/compare?left={name}&right={name}")
-        expect(page.frame_locator("iframe").first.locator("h1")).to_be_visible()
         page.goto(f"{room.url}/runs")
         expect(page.locator(".chip.finished")).to_be_visible()
     assert (tmp_path / name / "result.json").is_file()
@@ -120,14 +120,47 @@ def test_every_page_can_be_read_by_everyone(
         check(page)
 
 
+def test_runs_are_named_sorted_and_compared(tmp_path: Path, browser: Browser) -> None:
+    for name in "abc":
+        a_run(tmp_path / f"20260101-000000-{name}", said("Ada", "x"), finished=True, title=f"Title {name}")
+    with served(tmp_path) as room, window(browser, room) as page:
+        page.get_by_role("link", name="Title b").click()
+        page.get_by_text("Name, tags and note").click()
+        page.get_by_label("Name", exact=True).fill("The best one")
+        page.get_by_label("Tags").fill("grant, touch")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("heading", name="The best one")).to_be_visible()
+        page.wait_for_timeout(1_200)  # the list is up to a second old
+        page.get_by_role("link", name="grant").click()
+        expect(page.locator(".runs tbody tr")).to_have_count(1)
+        page.get_by_label("Tag", exact=True).select_option("")
+        page.get_by_text("Columns and order").click()
+        page.get_by_label("tags", exact=True).check()
+        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("link", name="tags").click()
+        expect(page.locator(".runs tbody tr").first).to_contain_text("The best one")
+        for title in ("The best one", "Title c"):
+            page.get_by_label(f"Compare {title}").check()
+        page.get_by_role("button", name="Compare the marked runs").click()
+        expect(page.locator(".differs", has_text="tags")).to_be_visible()
+        check(page)
+
+
 @pytest.mark.parametrize("width", [1280, 400])
 def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser, width: int) -> None:
     long = said("C" * 300, "z" * 5_000_000)
     events = (said("Ada\u202e<b>", HOSTILE), said("B", "مرحبا بالعالم"), long, Warned(message=HOSTILE))
-    name = a_run(tmp_path / "20260101-000000-x", *events, finished=False, title=HOSTILE + "w" * 500).name
+    name, other = (
+        a_run(
+            tmp_path / f"20260101-000000-{each}", *events, finished=False, title=HOSTILE + each + "w" * 500
+        ).name
+        for each in "xy"
+    )
+    write_notes(tmp_path / name, notes_of(HOSTILE, [HOSTILE[n:] for n in range(9)], HOSTILE + "w" * 500))
     with served(tmp_path) as room, window(browser, room, width) as page:
         page.on("dialog", lambda dialog: pytest.fail("a script ran"))
-        for path in ("/runs", f"/runs/{name}", f"/compare?left={name}", f"/runs/{name}/report.html"):
+        table = "/runs?column=tags&column=state&column=begun&sort=-tags"
+        for path in (table, f"/runs/{name}", f"/compare?run={name}&run={other}", f"/runs/{name}/report.html"):
             page.goto(f"{room.url}{path}")
             if "report" not in path:
                 check(page)
@@ -139,6 +172,30 @@ def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser, width: int) 
             )
             == "rtl"
         )
+
+
+def test_a_page_keeps_its_height_and_its_open_warnings(tmp_path: Path, browser: Browser) -> None:
+    talk = [said(f"Scientist{n}", "One line.\n\n" * (1 + 17 * n % 60)) for n in range(190)]
+    run = a_run(tmp_path / "20260101-000000-x", *talk, *(Warned(message=f"no. {n}") for n in range(120)))
+    journal = Database(
+        run / "journal.sqlite", "CREATE TABLE IF NOT EXISTS t (x)", safety="each write", alone=True
+    )
+    with served(tmp_path) as room, window(browser, room) as page:
+        page.goto(f"{room.url}/runs/{run.name}")
+        height = page.evaluate("document.documentElement.scrollHeight")
+        for place in range(0, height, 3000):
+            page.evaluate(
+                "place => new Promise(done => { scrollTo(0, place); requestAnimationFrame(done); })", place
+            )
+        assert page.evaluate("document.documentElement.scrollHeight") == height
+        assert not page.get_by_text("no. 119").is_visible()
+        page.get_by_text("120 warnings").click()
+        expect(page.get_by_text("no. 119")).to_be_visible()
+        with (run / "events.jsonl").open("a", encoding="utf-8") as log:
+            log.write(line(Warned(message="one more")))
+        expect(page.get_by_text("one more")).to_be_visible()
+        assert page.evaluate("document.activeElement.id") == "warned"
+    journal.close()
 
 
 def test_keys_reach_everything(tmp_path: Path, browser: Browser) -> None:

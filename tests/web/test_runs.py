@@ -1,6 +1,7 @@
 """The list of runs, a run's page, its live stream, files and report."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -14,10 +15,11 @@ from starlette.applications import Starlette
 from golden.runs import RESULTS
 from manyheads.base.sqlite import Database
 from manyheads.core.events import Asked, Stage, Warned
+from manyheads.report.notes import read_notes
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import markdown
 from support.events import HOSTILE, a_run, line, said
-from support.web import app_of, owner
+from support.web import app_of, owner, send
 
 
 @pytest.fixture
@@ -49,6 +51,61 @@ async def test_the_list_shows_runs_newest_first_and_filters_them(tmp_path: Path)
         assert "No run matches" in (await client.get("/runs?q=nothing")).text
 
 
+async def test_the_table_is_sorted_and_shows_the_columns_that_are_chosen(tmp_path: Path) -> None:
+    for name, novelty in (("a", 0.5), ("b", 0.9), ("c", None)):
+        run = a_run(tmp_path / f"20260101-000000-{name}", finished=True)
+        if novelty:
+            (run / "measure.json").write_text(json.dumps({"on": novelty}), encoding="utf-8")
+    async with owner(tmp_path) as client:
+        down, up = [(await client.get(f"/runs?column=ON&sort={sort}ON")).text for sort in ("-", "")]
+    names = [re.findall(r'name="run" value="20260101-000000-(\w)"', page) for page in (down, up)]
+    assert names == [["b", "a", "c"], ["a", "b", "c"]]  # without a value comes last
+    assert re.findall(r'<td class="num" data-name="(\w+)">([^<]*)<', down) == [
+        ("ON", "0.9"),
+        ("ON", "0.5"),
+        ("ON", ""),
+    ]
+    assert 'aria-sort="descending"' in down
+    assert "/runs?column=ON&amp;sort=ON" in down
+
+
+async def test_a_run_gets_a_name_tags_and_a_note(tmp_path: Path) -> None:
+    run, other = [a_run(tmp_path / f"20260101-000000-{name}", finished=True, title="T") for name in "ab"]
+    async with owner(tmp_path) as client:
+        page = f"/runs/{run.name}"
+        assert run.name in (await client.get("/runs?column=tags")).text  # the list is known before
+        sent = await send(
+            client, page, f"{page}/notes", name="Best <b>one</b>", tags="touch, grant ,,touch", text=HOSTILE
+        )
+        assert (sent.status_code, sent.headers["location"]) == (303, page)
+        shown = (await client.get(page)).text
+        await asyncio.sleep(1.1)
+        tagged = (await client.get("/runs?tag=grant&column=tags&q=ONERROR")).text
+        foreign = await client.post(
+            f"{page}/notes", data={"name": "x"}, headers={"origin": "http://elsewhere.example"}
+        )
+    assert read_notes(run).tags == ("touch", "grant")
+    assert '<a class="chip" href="/runs?tag=touch">touch</a>' in shown
+    assert "Best &lt;b&gt;one" in shown
+    assert "<img" not in shown
+    assert (run.name in tagged, other.name in tagged) == (True, False)
+    assert foreign.status_code == 403
+    assert read_notes(run).name == "Best <b>one</b>"
+
+
+async def test_the_ideas_of_runs_are_sorted_by_their_scores(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "20260101-000000-a", finished=True)
+    shutil.copy(RESULTS / "virsci.json", run / "result.json")
+    a_run(tmp_path / "20260101-000000-b", finished=True)
+    known = json.loads((run / "result.json").read_text("utf-8"))["result"]["ideas"]
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/ideas?run={run.name}&sort=-novelty")).text
+        none = (await client.get("/ideas?run=20260101-000000-b")).text
+    scores = [float(each) for each in re.findall(r'data-name="Novelty">([\d.]+)<', page)]
+    assert scores == sorted((each["novelty"] for each in known), reverse=True)
+    assert "no ideas" in none
+
+
 async def test_a_long_list_has_pages(tmp_path: Path) -> None:
     for number in range(105):
         a_run(tmp_path / f"20260101-{number:06}-x", finished=True)
@@ -56,7 +113,7 @@ async def test_a_long_list_has_pages(tmp_path: Path) -> None:
         first, second = [(await client.get(f"/runs?page={page}&system=virsci")).text for page in (1, 2)]
         far = await client.get("/runs?page=99999")
     assert (first.count("<tr>") - 1, second.count("<tr>") - 1) == (100, 5)
-    assert "page=2&amp;system=virsci" in first
+    assert "system=virsci&amp;page=2" in first
     assert far.status_code == 200
 
 
@@ -189,16 +246,41 @@ async def test_a_run_without_a_report_gets_one(tmp_path: Path) -> None:
     assert "no report" in nothing.text
 
 
-async def test_two_reports_side_by_side(tmp_path: Path) -> None:
-    for name in ("20260101-000000-a", "20260101-000000-b"):
-        (a_run(tmp_path / name, finished=True) / "report.html").write_text("report", encoding="utf-8")
+async def test_runs_are_compared_and_what_differs_is_marked(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run = a_run(tmp_path / f"20260101-000000-{name}", finished=True)
+        shutil.copy(RESULTS / "virsci.json", run / "result.json")
+        (run / "config.yaml").write_text(f"system: virsci\nseed: {seed}\nname: same\n", encoding="utf-8")
+    result = tmp_path / "20260101-000000-c" / "result.json"
+    idea = json.loads(result.read_text("utf-8"))["result"]["idea"]["idea"]
+    result.write_text(result.read_text("utf-8").replace(idea, f"{idea} Zebras know."), encoding="utf-8")
     async with owner(tmp_path) as client:
-        page = (await client.get("/compare?left=20260101-000000-a&right=20260101-000000-b")).text
-        none = (await client.get("/compare?left=../x&right=20260101-000000-b")).text
-    assert re.findall(r'<iframe src="([^"]+)" sandbox="[^"]*"', page) == [
-        "/runs/20260101-000000-a/report.html", "/runs/20260101-000000-b/report.html",
-    ]  # fmt: skip
-    assert none.count("<iframe") == 1
+        page, same, one = [
+            (await client.get("/compare", params={"run": [f"20260101-000000-{name}" for name in names]})).text
+            for names in (("a", "b", "c"), ("a", "b"), ("a", "../x"))
+        ]
+    assert re.findall(r'<tr class="differs"><th scope="row">(\w+)', page) == ["seed"]
+    assert page.count("<ins>") == 1
+    assert "<ins>Zebras know.</ins>" in page
+    assert 'class="differs"' not in same
+    assert "<ins>" not in same
+    assert "Choose two to four" in one
+
+
+async def test_a_scientist_has_one_colour_on_the_page_and_in_the_report(tmp_path: Path) -> None:
+    names = [f"Scientist{number}" for number in range(24)]
+    said_in_turn = [said(name, f"I am {name}.") for name in [*names, *names]]
+    run = a_run(tmp_path / "20260101-000000-x", *said_in_turn, finished=True)
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/runs/{run.name}")).text
+        report = (await client.get(f"/runs/{run.name}/report.html")).text
+        style = (await client.get("/static/style.css")).text
+    who = r'<p class="who{}(\d+)">.*?auto">(Scientist\d+)<'
+    on_page = {name: hue for hue, name in re.findall(who.format(" ui h"), page)}
+    in_report = {name: hue for hue, name in re.findall(who.format('" style="--h: '), report)}
+    assert on_page == in_report
+    assert len(set(on_page.values())) == len(names)  # while there are colours left, each has its own
+    assert all(f".h{hue} {{ --h: {hue}; }}" in style for hue in on_page.values())
 
 
 # Live.

@@ -17,6 +17,10 @@ from manyheads.base.text import shortened
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 TRACEBACK = "traceback.txt"
+ENDED = "ended.txt"
+"""Why a run is not finished: a word, such as `failed`, a colon, and the reason."""
+SUITE = "suite.json"
+"""In the folder of a suite, whose runs are its own."""
 DOWNLOADS = "downloads.jsonl"
 """In a run's folder: for each paper what was named, and its file."""
 

@@ -21,6 +21,7 @@ from manyheads.cli import (
     prompts,
     review,
     run,
+    runs,
     skills,
 )
 from manyheads.cli.options import with_models
@@ -91,7 +92,10 @@ manyheads run rebuttal --background papers.bib --host agentscope""",
     "init": """
 manyheads init my-project
 manyheads init --system idea-duel""",
-    "list": "manyheads list runs",
+    "list": """
+manyheads list runs
+manyheads list runs --columns title,team.size,cost,ON --csv""",
+    "note": 'manyheads note my-run "the best so far" --name best --tag grasping',
     "show": "manyheads show my-run --format bib -o references.bib",
     "serve": "manyheads serve runs --port 9000 --no-open",
     "mcp": """
@@ -176,6 +180,7 @@ app.command("open")(inspect.open_report)
 app.command("serve")(project.serve)
 app.command("mcp")(mcp.serve_clients)
 app.command("list")(project.list_all)
+app.command("note")(runs.note)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)
 app.command("eval")(evaluate.evaluate)

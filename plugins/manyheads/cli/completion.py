@@ -53,7 +53,14 @@ forms = _completes(lambda ctx: [*_shipped(ctx, "prompts", "review_leader/forms/"
 limits = one_of("calls=", "tokens=", "money=", "minutes=")
 roles = _completes(lambda ctx: _shipped(ctx, "roles"))
 measures = _completes(lambda ctx: points("manyheads.measures"))
-runs = _completes(lambda ctx: _holding("*/config.yaml", "runs/*/config.yaml"))
+
+
+@_completes
+def runs(ctx: Any) -> Iterable[str]:
+    """The folders of the project's runs."""
+    from manyheads.report.index import folders_of_runs
+
+    return (str(path.parent) for folder in folders_of_runs() for path in folder.glob("*/config.yaml"))
 
 
 @_completes

@@ -28,12 +28,18 @@ if TYPE_CHECKING:
 class Evaluating(Spending):
     name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
     """A shipped suite, such as team-size, or the folder of your own."""
+    folders: Annotated[tuple[Path, ...], typer.Argument(metavar="[SHARD…]")] = ()
+    """With --merge: the folders of the shards."""
     repeats: int | None = Field(default=None, ge=1)
     """Runs per condition and case, each with another seed. [default: the suite's]"""
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """Folder of the results. [default: runs/eval-SUITE]"""
     cases: Annotated[Path | None, typer.Option(metavar="FILE|FOLDER")] = None
     """Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers."""
+    shard: Annotated[str | None, typer.Option(metavar="I/N")] = None
+    """Run only part I of N, in a folder of its own, such as on another machine."""
+    merge: bool = False
+    """Put the shards' folders together and report; asks no model."""
     accept_changes: bool = False
     """Resume although suite, config or prompts have changed."""
 
@@ -47,8 +53,9 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     from manyheads.base.resources import Resources
     from manyheads.engine.budget import Budget
     from manyheads.engine.jobs import finished_jobs
-    from manyheads.suites.cells import RUN, cells_of, jobs_of
-    from manyheads.suites.evaluate import evaluate
+    from manyheads.suites.cells import RUN, cells_of, expected_runs, jobs_of
+    from manyheads.suites.evaluate import run_jobs, summarise
+    from manyheads.suites.shards import Shard, shards_in
     from manyheads.suites.spec import read_suite
 
     limits = Budget.parse(options.budget or ())
@@ -61,9 +68,14 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     own = [options.cases.stem] if options.cases else []
     folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
-    graph = jobs_of(cells)
-    left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
-    runs = [job.config for job in left if job.kind == RUN]
+    shard = Shard.parse(options.shard) if options.shard else None
+    _need_one(options)
+    merged = shards_in(options.folders) if options.merge else []
+    graph = jobs_of(shard.cells(cells) if shard else cells)
+    if shard:
+        limits = shard.share(limits, len(graph), len(jobs_of(cells)))
+    left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished and not merged]
+    runs = expected_runs(left)
     kinds = sorted({job.kind for job in left if job.kind != RUN})
     if only_estimated(runs, options, without=[f"each {kind} of a run" for kind in kinds]):
         return
@@ -72,14 +84,33 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
         running.opened(cells[0].config) as engine,
         jobs_progress("runs", len(graph)) as listener,
     ):
-        work = evaluate(
-            suite, cells, folder, repeats=times, engine=engine, accept_changes=options.accept_changes,
-            listener=listener, budget=limits, settings=changes.sets or (),
+        work = run_jobs(
+            suite, cells, folder, engine=engine, accept_changes=options.accept_changes, listener=listener,
+            budget=limits, shard=shard, merged=merged,
         )  # fmt: skip
-        evaluation = asyncio.run(work)
+        failures, accepted = asyncio.run(work)
+    if shard:
+        say(
+            f"Shard     {folder}  ({len(graph)} of {len(jobs_of(cells))} runs; put all together: --merge FOLDER…)"
+        )
+        if failures:
+            raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
+        return
+    evaluation = summarise(
+        suite, cells, folder, failures, repeats=times, accepted=accepted, settings=changes.sets or ()
+    )
     _show(suite, evaluation)
     if evaluation.results.failed or evaluation.results.lacking:
         raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
+
+
+def _need_one(options: Evaluating) -> None:
+    if options.folders and not options.merge:
+        raise typer.BadParameter(f"{options.folders[0]}: a folder is named only with --merge")
+    if options.merge and (options.shard or options.estimate or options.budget):
+        raise typer.BadParameter("--merge runs nothing: it takes no --shard, --estimate or --budget")
+    if options.shard and not options.out:
+        raise typer.BadParameter("--shard: name a folder of its own: --out FOLDER")
 
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:

@@ -323,16 +323,16 @@ def bundle(options: BundleOptions) -> None:
 
 class OpenOptions(Options):
     run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
-    """A run folder, or a folder of runs. [default: runs, else the newest run in this folder]"""
+    """A run, by folder or name, or a folder of runs. [default: runs, else the newest run of the project]"""
 
 
 def open_report(options: OpenOptions) -> None:
-    """Open a run's report in the browser; without a run, the list of those in runs/, else the newest in this folder."""
-    from manyheads.report.index import RUNS, read_entries, runs_here
+    """Open a run's report in the browser; without a run, the list of those in runs/, else the newest of the project."""
+    from manyheads.report.index import RUNS, read_entries, run_named, runs_here
 
     listed = any(each.state for each in read_entries(Path(RUNS)))
     newest = [] if listed else [folder for folder, _ in runs_here()[:1]]
-    page = _page_of(options.run or next(iter(newest), Path(RUNS)))
+    page = _page_of(run_named(options.run) if options.run else next(iter(newest), Path(RUNS)))
     say(page)
     browse(page)
 

@@ -114,8 +114,22 @@ Configs = Annotated[
         help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
     ),
 ]
+
+
+def _found(name: Path) -> Path:
+    from manyheads.report.index import run_named
+
+    return run_named(name)
+
+
 RunFolder = Annotated[
-    Path, typer.Argument(metavar="RUN", autocompletion=completion.runs, help="The run folder.")
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        autocompletion=completion.runs,
+        callback=_found,
+        help="The run: its folder, or its name anywhere in the project.",
+    ),
 ]
 Corpus = Annotated[
     str,

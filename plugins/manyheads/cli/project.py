@@ -17,6 +17,7 @@ from manyheads.base.files import make_folder, writable
 from manyheads.cli.options import Options, Paths
 from manyheads.cli.package import write_package
 from manyheads.cli.printing import say
+from manyheads.cli.runs import ideas_in_short, in_short, print_ideas, print_runs, runs_tagged
 
 if TYPE_CHECKING:
     from manyheads.base.resources import Resources
@@ -132,7 +133,7 @@ def allowed_now(error: NotAllowedError) -> bool:
 
 # `manyheads list`.
 
-Kind = Literal["configs", "systems", "suites", "corpora", "runs", "roles"]
+Kind = Literal["configs", "systems", "suites", "corpora", "runs", "ideas", "roles"]
 MOST_COLUMNS = 200
 """Width of a list without a terminal."""
 MOST_RUNS = 20
@@ -141,26 +142,43 @@ MOST_RUNS = 20
 
 class Listing(Options):
     kind: Annotated[Kind | None, typer.Argument(metavar="KIND")] = None
-    """systems, configs, suites, corpora, roles or runs. [default: all]"""
+    """systems, configs, suites, corpora, roles, runs or ideas. [default: all but ideas]"""
     path: Paths = None
+    columns: Annotated[str | None, typer.Option(metavar="NAME,…")] = None
+    """Of runs: print a table of these columns, such as title,state,cost,ON, or keys such as team.size."""
+    csv: bool = False
+    """Of runs or ideas: print CSV."""
+    tag: Annotated[str | None, typer.Option(metavar="TAG")] = None
+    """Only runs with this tag."""
 
 
 def list_all(what: Listing) -> None:
     """List systems, configs, suites, corpora, roles and runs, one per line.
 
-    Lists what is shipped, what installed packages add and what is in your folders. Runs are those in this folder and in its runs/, newest first.
+    Lists what is shipped, what installed packages add and what is in your folders. Runs are those in this folder and below it, newest first.
     """
     from manyheads.base.resources import Resources
     from manyheads.base.text import plain
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
     kind, resources = what.kind, Resources.of(what.path or ())
+    if kind == "ideas" and what.csv:
+        print_ideas(runs_tagged(what.tag))
+        return
+    if kind == "runs" and (what.csv or what.columns):
+        print_runs(runs_tagged(what.tag), what.columns or "", as_csv=what.csv)
+        return
+    if what.csv or what.columns:
+        raise ConfigError(
+            "--columns and --csv are for runs", hint="manyheads list runs --columns title,state,cost"
+        )
     lists: dict[str, Callable[[Resources], Iterable[tuple[str, str]]]] = {
         "systems": _systems, "configs": _configs, "suites": _suites, "corpora": _corpora, "roles": _roles,
-        "runs": _runs,
+        "runs": lambda resources: (in_short(*each) for each in runs_tagged(what.tag)),
+        "ideas": lambda resources: ideas_in_short(runs_tagged(what.tag)),
     }  # fmt: skip
     margin = "" if kind else "  "
-    for name in [kind] if kind else lists:
+    for name in [kind] if kind else [*lists][:-1]:
         rows = [*lists[name](resources)]
         if kind is None:
             say(f"{'' if name == 'systems' else chr(10)}{name}")
@@ -209,15 +227,6 @@ def _roles(resources: "Resources") -> Iterator[tuple[str, str]]:
 
     for name, card in sorted(Roles(resources).cards.items()):
         yield name, card.description
-
-
-def _runs(resources: object) -> Iterator[tuple[str, str]]:
-    from manyheads.report.index import runs_here
-
-    for folder, run in runs_here():
-        spent = "" if run.calls is None else f", {run.calls} calls, {run.tokens:,} tokens"
-        cost = "" if run.cost is None else f", cost {run.cost:.4f}"
-        yield str(folder), f"{run.state}{spent}{cost}: {run.title or run.system}"
 
 
 PORT, TRIES = 8765, 50

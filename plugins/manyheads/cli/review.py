@@ -45,6 +45,8 @@ class Reviewing(Spending):
     seed: Seed = None
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("runs")
     """Folder for the run folders, one per text."""
+    shard: Annotated[str | None, typer.Option(metavar="I/N")] = None
+    """Review only part I of N of the texts, such as on one of N machines."""
 
 
 def review(options: Reviewing, running: Running, changes: Changes, show: Show) -> None:
@@ -59,26 +61,34 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
     from manyheads.engine.session import Session, new_folder
     from manyheads.report.index import write_index
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
+    from manyheads.suites.shards import Shard
 
     limits = Budget.parse(options.budget or (), whose="the reviews'")
     # Check all before paying for the first.
-    named = [each for text in options.texts for each in texts_of(text)]
+    given = [each for text in options.texts for each in texts_of(text)]
+    shard = Shard.parse(options.shard) if options.shard else Shard(1, 1)
+    named = shard.part(given)
+    limits = shard.share(limits, len(named), len(given))
+    if not named:
+        say(f"shard {shard}: none of the {len(given)} texts is in it")
+        return
     system, own = reviewer_of(named, options.form, Resources.of(changes.path or ()))
     config = changes.config(
         [system.name], settings({**own, "repeats": options.repeats}, system.name), options.seed
     )
     _need_system(config, system.name, "review")
-    if given := [name for name in system.slots if getattr(config.inputs, name)]:
+    if set_too := [name for name in system.slots if getattr(config.inputs, name)]:
         raise ConfigError(
-            f"{given[0]}: {getattr(config.inputs, given[0])} would be ignored",
+            f"{set_too[0]}: {getattr(config.inputs, set_too[0])} would be ignored",
             hint="name the texts as arguments of manyheads review",
         )
     runs = [review_of(config, each) for each in named]
-    if len(runs) == 1:
-        runs = [with_budget(runs[0], options.budget)]
+    alone = len(runs) == 1 and not options.shard
+    if alone:
+        runs = [with_budget(runs[0], limits)]
     if only_estimated(runs, options, as_json=show.as_json):
         return
-    if len(runs) == 1:
+    if alone:
         go(Session(runs[0], new_folder(runs[0], options.out)), show)
     else:
         with (

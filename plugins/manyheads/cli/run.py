@@ -28,6 +28,7 @@ from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.engine.budget import Budget
     from manyheads.engine.estimate import Estimating
 
 
@@ -198,11 +199,8 @@ def run(
         begin(changes.config(configs, settings({"steer": steering.steer}), start.seed), start, show)
 
 
-def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
-    """The config with further limits such as `calls=1000`; raises `ConfigError` for an invalid one."""
-    from manyheads.engine.budget import Budget
-
-    budget = Budget.parse(settings or (), whose="the run's")
+def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
+    """The config with further limits; raises `ConfigError` if they need a price that it lacks."""
     budget.need_prices([config])
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})
@@ -240,9 +238,10 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
 
 def begin(config: "RunConfig", start: Start, show: Show) -> None:
     """Estimate a run, or run it in a new folder, after `confirm`."""
+    from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, fresh, new_folder
 
-    config = with_budget(config, start.budget)
+    config = with_budget(config, Budget.parse(start.budget or (), whose="the run's"))
     if not only_estimated([config], start, as_json=show.as_json):
         go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show)
 

@@ -79,6 +79,9 @@ class Budget:
         except ValueError as error:
             raise ConfigError(f"--budget minutes={minutes}: not a number", hint=hint) from error
 
+    def limited_to(self, limits: BudgetConfig) -> Self:
+        return type(self)(limits, self._whose)
+
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` if money is limited and a model has no price."""
         for config in configs if self.limits.money is not None else ():

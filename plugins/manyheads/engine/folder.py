@@ -5,11 +5,13 @@
         <input>.md       a text given to a team; of several, <input>-1.md, <input>-2.md, …
         journal.sqlite   every finished turn
         events.jsonl     the events, a line each
+        notes.yaml       name, tags and note of its owner, if there are any
         searches.jsonl   every literature look-up, a line each, if there are any
         searches.sqlite  the results of these look-ups, so that a resumed run sees the same
         result.json      the result: written after every stage, `finished` at the end
         report.html      the result as a page
         traceback.txt    where code failed, if a part of the run went on without it
+        ended.txt        why it is not finished, if its process could still say so
 
 A resumed run changes none of these before its first new turn: until then it only replays the journal, and must not
 lose earlier files if it fails.
@@ -29,9 +31,9 @@ from typing import Any, Self
 import yaml
 from pydantic_core import to_json
 
-from manyheads.base.errors import BugError, JournalError
+from manyheads.base.errors import BudgetError, BugError, JournalError, UserError, scrubbed
 from manyheads.base.files import make_folder, opened, replace_text
-from manyheads.base.folders import CONFIG, EVENTS, JOURNAL, REPORT, TRACEBACK, writing
+from manyheads.base.folders import CONFIG, ENDED, EVENTS, JOURNAL, REPORT, TRACEBACK, writing
 from manyheads.config import RunConfig
 from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
@@ -127,7 +129,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT, MEASURE, TRACEBACK):
+            for stale in (RESULT, REPORT, MEASURE, TRACEBACK, ENDED):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:
@@ -165,6 +167,9 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            with suppress(OSError):
+                replace_text(self.path / ENDED, f"{scrubbed(_reason(error))}\n")
         if self._resumed:
             self._events_file.unlink(missing_ok=True)
         elif error is not None:
@@ -174,3 +179,11 @@ class RunFolder:
                     self._keep_result(self.so_far())
                 if fault := self.report():
                     error.add_note(fault)
+
+
+def _reason(error: BaseException) -> str:
+    """Why a run ended early, in a line."""
+    if not isinstance(error, Exception):  # Ctrl-C, a program that wants no more events
+        return "stopped: by its user"
+    state = "stopped" if isinstance(error, BudgetError) else "failed"
+    return f"{state}: {' '.join((error.message if isinstance(error, UserError) else repr(error)).split())}"

@@ -1,25 +1,29 @@
 """The start page of a folder of runs: `index.html`, newest first, each linked with runs made from it."""
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from manyheads.base.errors import SubjectError
 from manyheads.base.files import FileLock, opened, read_text, replace_text
-from manyheads.base.folders import CONFIG, JOURNAL, REPORT, is_held
+from manyheads.base.folders import CONFIG, ENDED, JOURNAL, REPORT, SUITE, is_held
 from manyheads.base.resources import parse_yaml
 from manyheads.base.text import plain, shortened
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
+from manyheads.report.notes import NOTES, Notes, read_notes
 from manyheads.report.page import render
 from manyheads.report.top import read_measure
 
@@ -34,7 +38,7 @@ INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
 LONGEST = 300
 """Maximum characters of a title."""
 
-State = Literal["finished", "running", "stopped", "damaged", ""]
+State = Literal["finished", "running", "stopped", "failed", "damaged", ""]
 """Empty for other folders with a report, such as a suite's."""
 
 
@@ -43,11 +47,13 @@ class RunEntry(BaseModel):
 
     Attributes:
         title: of its text, else its topic.
+        reason: why it stopped or failed, if its process could still say so.
         models: by name.
         calls: None if unknown, as `tokens` and `cost`.
         at: start, in local time.
         sources: names of input folders next to it: reviewed, ranked or continued runs.
         measured: its novelty by measure, if measured.
+        notes: name, tags and note that its owner gave it.
         stamp: sizes and times of its files, to notice changes.
     """
 
@@ -57,6 +63,7 @@ class RunEntry(BaseModel):
     system: str = ""
     title: str = ""
     state: State = "damaged"
+    reason: str = ""
     calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
@@ -65,7 +72,21 @@ class RunEntry(BaseModel):
     sources: tuple[str, ...] = ()
     report: bool = False
     measured: Mapping[str, float] = {}
+    notes: Notes = Notes()
     stamp: tuple[int, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """What a list calls it."""
+        return self.notes.name or self.title or self.folder
+
+    @property
+    def values(self) -> dict[str, str | float | None]:
+        """What a table shows of it, by column."""
+        return {
+            "tags": ", ".join(self.notes.tags), "system": self.system, "models": ", ".join(self.models), "state": self.state,
+            "calls": self.calls, "tokens": self.tokens, "cost": self.cost, **self.measured, "begun": self.when,
+        }  # fmt: skip
 
     @property
     def when(self) -> str:
@@ -125,15 +146,61 @@ def read_entries(base: Path) -> list[RunEntry]:
         return []
 
 
+DEPTH, MOST_FOLDERS = 4, 5_000
+"""How far below a project's folder its runs are looked for, and in how many folders at most."""
+NO_PROJECT = {"node_modules", "site-packages", "__pycache__"}
+
+
+def folders_of_runs(base: Path = Path()) -> list[Path]:
+    """The folders that have runs: that of a project, and those below it, wherever `-o` put a run. Those of suites are left out."""
+    found, waiting = list[Path](), [(base, 0)]
+    for folder, depth in islice(waiting, MOST_FOLDERS):  # grows while it is read
+        with suppress(OSError):
+            inside = [
+                Path(each) for each in sorted(os.scandir(folder), key=lambda each: each.name) if each.is_dir()
+            ]
+            inside = [each for each in inside if each.name[0] != "." and each.name not in NO_PROJECT]
+            runs = {
+                each for each in inside if any((each / name).exists() for name in (CONFIG, RESULT, JOURNAL))
+            }
+            found += [folder] if runs else []
+            if depth < DEPTH:
+                waiting += [(each, depth + 1) for each in inside if each not in runs and not _is_closed(each)]
+    return found
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether runs in it are not the project's: a suite's, an environment's, those behind a link."""
+    return folder.is_symlink() or any((folder / name).exists() for name in (SUITE, "pyvenv.cfg"))
+
+
 def runs_here(base: Path = Path()) -> list[tuple[Path, RunEntry]]:
-    """The runs of a project, newest first: those in its folder, where `-o NAME` puts them, and those in its `runs`."""
+    """The runs of a project, newest first; each with its folder."""
     found = [
         (folder / entry.folder, entry)
-        for folder in (base, base / RUNS)
+        for folder in folders_of_runs(base)
         for entry in read_entries(folder)
         if entry.state
     ]
     return sorted(found, key=lambda each: (each[1].at, str(each[0])), reverse=True)
+
+
+def run_named(name: Path) -> Path:
+    """A run's folder: the path itself, else that of the one run of the project with this folder name or name.
+
+    Raises:
+        SubjectError: there are several.
+    """
+    if name.exists() or len(name.parts) != 1:
+        return name
+    found = [folder for folder, entry in runs_here() if str(name) in (folder.name, entry.notes.name)]
+    if len(found) > 1:
+        raise SubjectError(
+            f"{name}: {len(found)} runs have this name",
+            tried=f"runs: {', '.join(map(str, found))}",
+            hint="name the folder of one",
+        )
+    return found[0] if found else name
 
 
 def _kept(base: Path) -> list[RunEntry]:
@@ -145,7 +212,7 @@ def _kept(base: Path) -> list[RunEntry]:
 def _stamp(folder: Path) -> tuple[int, ...]:
     """Time and size of each file that the list depends on; zeros for missing files."""
     stamp = list[int]()
-    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE):
+    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE, NOTES, ENDED):
         try:
             stat = (folder / name).stat()
         except (OSError, ValueError):
@@ -160,29 +227,41 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> RunEntry:
     system, sources = _of_config(folder)
     about: dict[str, Any] = {
         "folder": folder.name, "system": system, "sources": sources, "at": _began(folder), "report": stamp[3] > 0,
-        "stamp": stamp,
+        "stamp": stamp, "notes": read_notes(folder) if stamp[5] else Notes(),
     }  # fmt: skip
     if not any(stamp[:3]):
         return RunEntry(**about, state="")
     try:
         told = _Told.model_validate_json(read_text(folder / RESULT))
     except FileNotFoundError:
-        return RunEntry(**about, state="running" if is_held(folder) else "stopped")
+        return RunEntry(**about, **_end(folder, stamp[6] > 0))
     except (OSError, ValueError, RecursionError):
         return RunEntry(**about)
-    unfinished: State = "running" if not told.finished and is_held(folder) else "stopped"
     measured = read_measure(folder) if stamp[4] else None
     usage, about["system"] = told.usage, plain(shortened(told.system, LONGEST))
+    about |= {"state": "finished"} if told.finished else _end(folder, stamp[6] > 0)
     return RunEntry(
         **about,
         title=_title(told.result),
-        state="finished" if told.finished else unfinished,
         calls=usage.calls,
         tokens=usage.input_tokens + usage.output_tokens,
         cost=usage.cost,
         measured=dict(measured.values) if measured else {},
         models=tuple(dict.fromkeys(_model(name) for name in told.models.values())) if usage.calls else (),
     )
+
+
+def _end(folder: Path, told: bool) -> dict[str, Any]:
+    """State and reason of an unfinished run; one whose process was killed has no reason."""
+    if is_held(folder):
+        return {"state": "running"}
+    state, reason = "", ""
+    with suppress(OSError, ValueError):
+        state, _, reason = read_text(folder / ENDED).partition(":") if told else ("", "", "")
+    return {
+        "state": "failed" if state == "failed" else "stopped",
+        "reason": plain(shortened(reason, LONGEST)),
+    }
 
 
 def _model(name: str) -> str:

@@ -22,6 +22,7 @@ from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.lookup import LEDGER, SearchLedger
+from manyheads.report.drawing import hues
 from manyheads.report.record import Record
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
@@ -121,9 +122,9 @@ class Page:
 
     @cached_property
     def hues(self) -> dict[str, int]:
-        """A hue for each scientist, by turns of the golden angle."""
-        names = dict.fromkeys([*self.people, *(said.speaker for said in self.said)])
-        return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
+        """The colour of each scientist."""
+        talk = [said.speaker for said in self.said if said.part != "candidate"]
+        return hues([*talk, *self.people, *(said.speaker for said in self.said)])
 
     @cached_property
     def talk(self) -> list[tuple[str, list[Round]]]:
@@ -135,7 +136,7 @@ class Page:
     @cached_property
     def key_figures(self) -> list[tuple[str, float]]:
         """The numbers of the result outside its lists, each with its path."""
-        return [*_numbers(self.record.result.result.model_dump(mode="json"))]
+        return [*numbers(self.record.result.result.model_dump(mode="json"))]
 
     @property
     def finished(self) -> bool:
@@ -187,10 +188,11 @@ class Page:
         return self.record.result.cited(ids)
 
 
-def _numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+def numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of nested mappings, each with its path."""
     for key, value in data.items():
         if isinstance(value, Mapping):
-            yield from _numbers(cast(Mapping[str, Any], value), f"{above}{key}.")
+            yield from numbers(cast(Mapping[str, Any], value), f"{above}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{above}{key}", value
 

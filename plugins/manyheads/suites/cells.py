@@ -170,6 +170,19 @@ def jobs_of(cells: Sequence[Cell]) -> dict[str, Job]:
     return {job.key: job for cell in ordered for job in cell.jobs}
 
 
+STAND_IN = f"An idea of another run\n\n{'We plan with owls. ' * 50}"
+"""As long as an abstract."""
+
+
+def expected_runs(jobs: Iterable[Job]) -> list[RunConfig]:
+    """The configs of runs for an estimate: with a stand-in for the idea that another job has yet to write."""
+    return [
+        _with_inputs(job.config, job.config.seed, idea=STAND_IN) if job.after else job.config
+        for job in jobs
+        if job.kind == RUN
+    ]
+
+
 class _Expansion:
     """Makes cells; reads and checks each config once."""
 

@@ -29,14 +29,14 @@ from manyheads.arena.store import FILE, Arena
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ChangedError, JournalError, RatingError
 from manyheads.base.files import read_text
-from manyheads.base.folders import JOURNAL, locked, write
+from manyheads.base.folders import JOURNAL, SUITE, locked, write
 from manyheads.base.resources import Resources, parse_json
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core.results import RESULT
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
-from manyheads.engine.jobs import Job, Listener, Scheduler, finished_jobs
+from manyheads.engine.jobs import Failure, Job, Listener, Scheduler, finished_jobs
 from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
@@ -45,6 +45,7 @@ from manyheads.suites.cells import CELLS, RUN, Cell, CellRow, jobs_of, judged_in
 from manyheads.suites.measuring import Coverage, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
 from manyheads.suites.report import Results, draw_suite, summary_table
+from manyheads.suites.shards import Shard, merge, not_there
 from manyheads.suites.spec import REPLIES, Condition, Suite, label_of, leaves, mapped, root
 from manyheads.team.system import system_of
 
@@ -215,7 +216,6 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:MARK]
 
 
-RECORD = "suite.json"
 LARGEST = 200_000_000
 """Maximum bytes of the record, which may contain texts of cases."""
 NAMED = 5
@@ -232,13 +232,9 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
         ChangedError: there are changes that are not accepted, or another process is running.
         JournalError: it is not a suite's folder.
     """
-    path, accepted = folder / RECORD, list[str]()
+    path, accepted = folder / SUITE, list[str]()
     if path.exists():
-        try:
-            read: object = parse_json(read_text(path, LARGEST))
-        except (OSError, ValueError) as error:
-            raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
-        before = cast(Record, read) if isinstance(read, dict) else {}
+        before = read_record(path)
         if before.get("format") == FORMAT:
             changed = changes(before, record)
             more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
@@ -262,6 +258,15 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
     return accepted
 
 
+def read_record(path: Path) -> Record:
+    """The record of a folder; raises `JournalError`."""
+    try:
+        read: object = parse_json(read_text(path, LARGEST))
+    except (OSError, ValueError) as error:
+        raise JournalError(f"{path}: damaged: {error}", hint="name another --out") from error
+    return cast(Record, read) if isinstance(read, dict) else {}
+
+
 RESULTS, SUMMARY, ARENA = "results.jsonl", "summary.csv", "arena"
 
 
@@ -279,32 +284,36 @@ class Evaluation:
 AGAIN = "the same manyheads eval command"
 
 
-async def evaluate(
+async def run_jobs(
     suite: Suite,
     cells: Sequence[Cell],
     out: Path,
     *,
-    repeats: int,
     engine: Engine = Process(4),
     accept_changes: bool,
     listener: Listener,
     budget: Budget | None = None,
-    settings: Sequence[str] = (),
-) -> Evaluation:
-    """Run a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
+    shard: Shard | None = None,
+    merged: Sequence[Path] = (),
+) -> tuple[dict[str, Failure], list[str]]:
+    """Finish the runs and judgements of a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
 
     Args:
-        cells: their jobs have folders in `out`.
+        cells: all of the suite; their jobs have folders in `out`.
         engine: where its runs and judgements run.
-        settings: changes by hand, for the report.
+        shard: run only its jobs.
+        merged: folders of shards: take the jobs from there, and run none.
+
+    Returns:
+        The failures by job, and the changes of settings that were accepted.
 
     Raises:
         ChangedError: the folder was made from another suite, config or prompts, and changes are not accepted.
-        UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Failed cells are
-        reported instead.
+        UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used.
     """
-    spec, budget = suite.spec, budget or Budget(BudgetConfig())
-    graph = jobs_of(cells)
+    budget = budget or Budget(BudgetConfig())
+    mine = shard.cells(cells) if shard else cells
+    graph = jobs_of(mine)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
     need_all(suite, graph.values())
@@ -313,13 +322,36 @@ async def evaluate(
     with ExitStack() as stack:
         with locked(out):
             accepted = begin(out, record, accept_changes=accept_changes)
+            merge(graph, merged, lambda folder: changes(read_record(folder / SUITE), record)[:NAMED])
             stack.callback(budget.close)
             shared = budget.open(out, _journals(out))
         finished = finished_jobs(graph)
-        corpora = open_corpora(spec, cells)
-        coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
-        executor = engine.executor(host_factory, shared, accept_changes, AGAIN)
+        left = {key for key, ended in finished.items() if not ended}
+        executor = not_there if merged else engine.executor(host_factory, shared, accept_changes, AGAIN)
+        open_corpora(suite.spec, mine)  # one that cannot be measured with is told before anything is paid
+        coverage = Coverage(suite.spec, graph, left, listener)
         failures = await Scheduler(executor, budget, coverage, at_once=engine.at_once).run(graph)
+    return failures, accepted
+
+
+def summarise(
+    suite: Suite,
+    cells: Sequence[Cell],
+    out: Path,
+    failures: Mapping[str, Failure],
+    *,
+    repeats: int,
+    accepted: Sequence[str] = (),
+    settings: Sequence[str] = (),
+) -> Evaluation:
+    """Measure the runs of a suite, and write its tables, plots and report.
+
+    Args:
+        failures: by job, as `run_jobs` returns them, like the `accepted` changes.
+        settings: changes by hand, for the report.
+    """
+    spec = suite.spec
+    corpora = open_corpora(spec, cells)
     replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
     results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
     with locked(out):
@@ -330,7 +362,7 @@ async def evaluate(
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
         page = write_suite_page(
             out, suite, results, cells, pictures,
-            repeats=repeats, accepted=accepted, made=_made_with(cells, settings), calibrations=list(calibrations(suite, results.rows)), texts=texts,
+            repeats=repeats, accepted=[*accepted], made=_made_with(cells, settings), calibrations=list(calibrations(suite, results.rows)), texts=texts,
         )  # fmt: skip
     return Evaluation(results, page, tuple(pictures), arena)
 

@@ -50,7 +50,7 @@ def markdown(run: RunResult[Any], folder: Path) -> str:
 
 
 def _document(run: RunResult[Any], references: Sequence[Evidence]) -> str:
-    parts = [*_work(run)]
+    parts = [*work(run)]
     if not parts:
         return ""
     if references:
@@ -62,7 +62,8 @@ def _document(run: RunResult[Any], references: Sequence[Evidence]) -> str:
     return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
 
 
-def _work(run: RunResult[Any]) -> Iterator[str]:
+def work(run: RunResult[Any]) -> Iterator[str]:
+    """Title, abstract and idea in Markdown, part by part; for a run without an idea, the system's summary."""
     result = run.result
     abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
     if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:
@@ -155,13 +156,13 @@ def as_json(run: RunResult[Any], folder: Path) -> str:
 
 def as_csv(run: RunResult[Any], folder: Path) -> str:
     """The system's table, else every idea with its scores."""
-    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
+    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*ideas(run)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = ([row.get(name) for name in columns] for row in rows)
     return csv_text([columns, *cells]) if rows else ""
 
 
-def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
+def ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
     """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
     best = getattr(run.result, "idea", None)
     lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}

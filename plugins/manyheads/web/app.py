@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from manyheads import report
 from manyheads.base.errors import UserError
 from manyheads.base.files import allowed_files
-from manyheads.web import arenas, runs, start, vote
+from manyheads.web import arenas, compare, runs, start, table, vote
 from manyheads.web.children import Children
 from manyheads.web.folder import MissingRunError, RunsFolder
 from manyheads.web.pages import render
@@ -96,7 +96,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
 
     Args:
         at_once: maximum number of runs that it works on at once.
-        project: another folder with arenas.
+        project: another folder with arenas, and with runs in it and below it.
     """
     children, opened = Children(folder.resolve(), at_once), arenas.Arenas(folder, project or folder)
     access.raters = opened.rater
@@ -114,6 +114,8 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             get("/enter", enter, right=None),
             post("/address", address),
             *runs.routes(),
+            *table.routes(),
+            *compare.routes(),
             *start.routes(),
             *arenas.routes(),
             *vote.routes(),
@@ -128,7 +130,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             Exception: crash,
         },
     )
-    app.state.access, app.state.runs, app.state.arenas = access, RunsFolder(folder, children), opened
+    app.state.access, app.state.runs, app.state.arenas = access, RunsFolder(folder, children, project), opened
     return app
 
 

@@ -156,9 +156,9 @@ class Children:
         """Run a config in a new folder of this name, when there is room."""
         return self._add(name, system, ("run", str(config), "--out", str(self.folder / name)))
 
-    def resume(self, name: str, system: str, *options: str) -> Child:
-        """Continue an interrupted run, when there is room."""
-        return self._add(name, system, ("resume", str(self.folder / name), *options))
+    def resume(self, name: str, system: str, *options: str, folder: Path | None = None) -> Child:
+        """Continue an interrupted run, when there is room; its folder is that of its name if omitted."""
+        return self._add(name, system, ("resume", str(folder or self.folder / name), *options))
 
     def _add(self, name: str, system: str, command: tuple[str, ...]) -> Child:
         child = self._children.get(name)

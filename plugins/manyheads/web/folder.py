@@ -12,7 +12,7 @@ from manyheads.base.files import inside
 from manyheads.base.folders import writing
 from manyheads.config import RunConfig
 from manyheads.engine.folder import new_folder
-from manyheads.report.index import RunEntry, entries
+from manyheads.report.index import RunEntry, entries, folders_of_runs
 from manyheads.web.children import HIDDEN, Children
 from manyheads.web.live import Logs
 
@@ -31,14 +31,18 @@ class MissingRunError(UserError):
 
 
 class RunsFolder:
-    """The runs in a folder.
+    """The runs in a folder, and those elsewhere in a project.
 
     Args:
         children: the runs that this server works on.
+        project: the folder in which other runs are looked for, if any.
     """
 
-    def __init__(self, folder: Path, children: Children) -> None:
+    def __init__(self, folder: Path, children: Children, project: Path | None = None) -> None:
         self.folder, self.children, self.logs = folder.resolve(), children, Logs()
+        self._project = project.resolve() if project else None
+        self._elsewhere = dict[str, Path]()
+        """The folders of the project's other runs, by the name in addresses."""
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
         self._lock, self._next, self._entries = Lock(), 0.0, list[RunEntry]()
@@ -47,7 +51,7 @@ class RunsFolder:
         """The runs, newest first, about a second old; those that wait for their start come first."""
         with self._lock:
             if (began := time.monotonic()) >= self._next:
-                self._entries = [each for each in entries(self.folder, self._entries) if each.state]
+                self._entries = self._read()
                 now = time.monotonic()
                 self._next = now + max(FRESH, 4 * (now - began))  # a large folder is not read all the time
             known = {entry.folder for entry in self._entries}
@@ -57,6 +61,32 @@ class RunsFolder:
                 if each.name not in known and (each.alive or each.error)
             ]
             return [*reversed(waiting), *self._entries]
+
+    def _read(self) -> list[RunEntry]:
+        before = {each.folder: each for each in self._entries}
+        found = [each for each in entries(self.folder, before.values()) if each.state]
+        names, elsewhere = {each.folder for each in found}, dict[str, Path]()
+        for base in folders_of_runs(self._project) if self._project else ():
+            if base == self.folder:
+                continue
+            kept = [
+                before[name].model_copy(update={"folder": path.name})
+                for name, path in self._elsewhere.items()
+                if path.parent == base and name in before
+            ]
+            for each in entries(base, kept):
+                # a name that is taken is told with its folder
+                name = (
+                    each.folder
+                    if each.folder not in names
+                    else "~".join((base / each.folder).relative_to(self._project or base).parts)
+                )
+                if each.state and not (base / each.folder).is_symlink():
+                    names.add(name)
+                    elsewhere[name] = base / each.folder
+                    found.append(each.model_copy(update={"folder": name}))
+        self._elsewhere = elsewhere
+        return sorted(found, key=lambda each: (each.at, each.folder), reverse=True)
 
     def entry(self, name: str) -> RunEntry:
         """A run by its folder's name; raises `MissingRunError`."""
@@ -76,7 +106,9 @@ class RunsFolder:
         return folder.name
 
     def path(self, name: str) -> Path:
-        """The folder of a run by its name, inside this folder; raises `MissingRunError` otherwise."""
+        """The folder of a run by its name, inside this folder or the project; raises `MissingRunError` otherwise."""
+        if place := self._elsewhere.get(name):
+            return place
         try:
             path = (self.folder / name).resolve()
             if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():

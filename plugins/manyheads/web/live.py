@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from pydantic import ValidationError
 
@@ -16,6 +15,7 @@ from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
 from manyheads.engine.tracing import RunStatus
+from manyheads.report.drawing import hues
 from manyheads.report.record import EVENT, read_event
 
 WINDOW = 200
@@ -26,7 +26,8 @@ PART = 50
 """Events that are sent between two looks."""
 LOGS = 64
 """Maximum number of runs whose events are kept in mind."""
-WARNINGS = 20
+WARNINGS = 100
+"""Warnings of a run that a page shows, of at most 600 characters each."""
 LONGEST_LINE = 64_000_000
 Place = tuple[str, int, str, str]
 
@@ -43,10 +44,7 @@ class ShownEvent:
     model: str = ""
     said: bool = False
     turn: int = 0
-
-    @property
-    def hue(self) -> int:
-        return crc32(self.who.encode()) % 12
+    hue: int = 200
 
 
 @dataclass
@@ -56,18 +54,21 @@ class Log:
     Attributes:
         life: changes when the run is resumed, as this replaces the file.
         standing: stage, turn, who is thinking, spending.
-        warnings: the last ones.
+        warnings: the last ones; `warned` counts all.
         waiting: requests to people, by place, that nobody has answered.
         seconds: time of the last event, from the beginning.
+        speakers: who has spoken, in order; a candidate who only declines takes nobody's colour.
     """
 
     path: Path
     life: int = 0
     standing: RunStatus = field(default_factory=RunStatus)
     warnings: list[str] = field(default_factory=list[str])
+    warned: int = 0
     began: Began | None = None
     waiting: dict[Place, dict[str, Any]] = field(default_factory=dict["Place", dict[str, Any]])
     seconds: float = 0.0
+    speakers: dict[str, None] = field(default_factory=dict[str, None])
     _size: int = 0
     _places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     _lock: Lock = field(default_factory=Lock)
@@ -107,13 +108,16 @@ class Log:
             case Began():
                 self.began = event
             case Warned():
-                self.warnings = [*self.warnings, event.message[:2_000]][-WARNINGS:]
+                self.warned += 1
+                self.warnings = [*self.warnings, event.message[:600]][-WARNINGS:]
             case Result():
                 self.waiting = {}
             case Waiting():
                 self.waiting[_place(event)] = event.model_dump(mode="json")
             case Said():
                 self.waiting.pop(_place(event), None)
+                if event.part != "candidate":
+                    self.speakers.setdefault(event.speaker)
             case _:
                 pass
         if _is_shown(event):
@@ -124,7 +128,7 @@ class Log:
 
     def events(self, first: int, last: int) -> Iterator[ShownEvent]:
         with self._lock:
-            places = self._places[max(first, 0) : last]
+            places, colours = self._places[max(first, 0) : last], hues(self.speakers)
         if not places:
             return
         try:
@@ -137,7 +141,7 @@ class Log:
                         yield ShownEvent(
                             number, event.kind, told.who, told.does, told.text,
                             model=event.model if isinstance(event, Said) else "",
-                            said=isinstance(event, Said), turn=event.turn,
+                            said=isinstance(event, Said), turn=event.turn, hue=colours.get(told.who, 200),
                         )  # fmt: skip
         except (OSError, ValidationError):  # the run was resumed meanwhile
             return
@@ -150,7 +154,9 @@ def _place(event: Said | Waiting) -> Place:
 def _is_shown(event: AnyEvent) -> bool:
     match event:
         case Searched():
-            return not event.cached
+            return not event.cached and event.outcome in ("found", "empty")  # warnings tell of the others
+        case Warned():  # counted in the state, where they open
+            return False
         case Said():  # a candidate's reply and a vote are shown by the event that follows
             return event.part != "candidate" and "choice" not in event.data
         case _:

@@ -1,4 +1,4 @@
-"""The runs in a folder: the list, a run's page, its files and report, two reports side by side; a run paused, resumed, stopped, and
+"""A run: its page, its files and report, a run paused, resumed, stopped, and
 answered by people."""
 
 import re
@@ -22,15 +22,15 @@ from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import RunEntry
+from manyheads.report.notes import notes_of, read_notes, write_notes
 from manyheads.systems.exports import SHARED, exported
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child
-from manyheads.web.folder import LIVE, STATES, RunsFolder
+from manyheads.web.folder import LIVE, RunsFolder
 from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
 from manyheads.web.pages import Field, at, fields, html, nested, render, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
-PER_PAGE = 100
 FILES = {
     RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
@@ -38,13 +38,12 @@ FILES = {
 
 
 def routes() -> Iterator[BaseRoute]:
-    yield get("/runs", run_list)
     yield get("/runs/{name}", run_page)
     yield get("/runs/{name}/live", live)
     yield get("/runs/{name}/report.html", report)
     yield get("/runs/{name}/files/{file}", download)
-    yield get("/compare", compare)
     yield post("/runs/{name}/resume", resume)
+    yield post("/runs/{name}/notes", notes)
     for action in ACTIONS:
         yield post(f"/runs/{{name}}/{action}", control)
     yield get("/runs/{name}/requests/{request}", request_page)
@@ -53,37 +52,6 @@ def routes() -> Iterator[BaseRoute]:
 
 def _runs(request: Request) -> RunsFolder:
     return request.app.state.runs
-
-
-def run_list(request: Request) -> Response:
-    runs, query = _runs(request), request.query_params
-    system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
-    every = runs.entries()
-    rows = [(entry, runs.state(entry)) for entry in every if entry.system == system or not system]
-    rows = [row for row in rows if (not state or row[1] == state) and _matches(row[0], text.casefold())]
-    number, pages = _number(query.get("page")), max(1, -(-len(rows) // PER_PAGE))
-    number = max(1, min(number, pages))
-    shown = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
-    systems = sorted({entry.system for entry in every if entry.system})
-    chosen = {"system": system, "state": state, "q": text}
-    filters = "".join(f"&{key}={quote(value)}" for key, value in chosen.items() if value)
-    return render(
-        request, "runs.html.j2", rows=[(*row, _figures(runs, *row)) for row in shown], total=len(rows),
-        every=len(every), systems=systems, states=STATES, system=system, state=state, q=text, number=number,
-        pages=pages, filters=filters,
-    )  # fmt: skip
-
-
-def _matches(entry: RunEntry, text: str) -> bool:
-    return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
-
-
-def _figures(runs: RunsFolder, entry: RunEntry, state: str) -> tuple[int | None, str]:
-    """Tokens and cost of a run; from its events while it is under way."""
-    if state in LIVE:
-        log = runs.logs.of(runs.path(entry.folder))
-        return log.standing.usage.tokens, _cost(log)
-    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}"
 
 
 def _cost(log: Log) -> str:
@@ -99,7 +67,7 @@ def run_page(request: Request) -> Response:
     last = min(_number(request.query_params.get("before")) if "before" in request.query_params else end, end)
     first = max(0, last - WINDOW)
     return render(
-        request, "run.html.j2", entry=entry, log=log, shown=list(log.events(first, last)), first=first, last=last,
+        request, "run.html.j2", entry=entry, notes=read_notes(folder), log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
         **_state_values(runs, entry, log, state),
     )  # fmt: skip
@@ -109,7 +77,8 @@ def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> di
     child = runs.children.get(entry.folder)
     folder = runs.path(entry.folder)
     return {
-        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warnings": log.warnings,
+        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
+        "warnings": log.warnings,
         "cost": _cost(log),
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (), "refused": child.refused if child else {},
@@ -173,14 +142,6 @@ def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
         return Response(file.read(), media_type=kind, headers=headers)
 
 
-def compare(request: Request) -> Response:
-    runs, query = _runs(request), request.query_params
-    chosen = [query.get(side, "") for side in ("left", "right")]
-    able = [each for each in runs.entries() if each.report or each.folder in chosen]
-    sides = [next((each for each in able if each.folder == name), None) for name in chosen]
-    return render(request, "compare.html.j2", runs=able[:500], chosen=chosen, sides=sides)
-
-
 ELSEWHERE = "This run was started elsewhere, such as on the command line. Steer it there."
 ACTIONS: dict[str, Action] = {"pause": "pause", "go": "resume", "stop": "stop"}
 EARLY = "The run was just resumed and had not asked for it yet. Send it again when the run waits for it."
@@ -210,10 +171,18 @@ async def control(request: Request, form: FormData) -> Response:
 async def resume(request: Request, form: FormData) -> Response:
     runs = _runs(request)
     entry = runs.entry(request.path_params["name"])
-    runs.path(entry.folder)
+    folder = runs.path(entry.folder)
     if (state := runs.state(entry)) not in ("stopped", "failed"):
         raise HTTPException(409, f"This run is {state}; only an interrupted run can be resumed.")
-    runs.children.resume(entry.folder, entry.system)
+    runs.children.resume(entry.folder, entry.system, folder=folder)
+    return _back(request)
+
+
+async def notes(request: Request, form: FormData) -> Response:
+    """Name, tags and note of a run, from the form of its page."""
+    name, tags, text = (typed(form, each) or "" for each in ("name", "tags", "text"))
+    entry = _runs(request).entry(request.path_params["name"])
+    write_notes(_runs(request).path(entry.folder), notes_of(name, tags.split(","), text))
     return _back(request)
 
 

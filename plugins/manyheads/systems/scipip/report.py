@@ -6,6 +6,7 @@ from functools import cached_property
 
 from manyheads.base.text import count
 from manyheads.core.results import Evidence
+from manyheads.report.drawing import hue
 from manyheads.report.page import Page, View
 from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.record import Record
@@ -139,7 +140,7 @@ class IdeasPage(Page):
         finals = [
             IdeaRow(
                 f"final-{final.number}", final.title, "Final ideas, refined together", str(final.number),
-                tuple(map(str, final.sources)), outcome="won", hue=_hue(final.sources[0]) if final.sources else 190,
+                tuple(map(str, final.sources)), outcome="won", hue=hue(final.sources[0]) if final.sources else 190,
             )
             for final in self.result.final
         ]  # fmt: skip
@@ -160,10 +161,5 @@ class IdeasPage(Page):
             f"no. {screening.place}" if screening and screening.place else "", sum(scores),
             "kept" if kept else "out" if home or kept is False else "",
             {True: "kept", False: "left out", None: f"merged into {home.number}" if home else ""}[kept],
-            _hue(idea.number),
+            hue(idea.number),
         )  # fmt: skip
-
-
-def _hue(number: int) -> int:
-    """The colour of an idea, by turns of the golden angle."""
-    return int(number * 137.508 + 200) % 360

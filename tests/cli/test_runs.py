@@ -1,0 +1,133 @@
+"""The runs of a project, wherever they lie: how each ended, its name, tags and note, tables of runs and ideas."""
+
+import csv
+import signal
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from manyheads.report.index import folders_of_runs, read_entry
+from support.command import finish, manyheads_command, served_by, start
+from support.events import a_run
+from support.llm import LLM
+from support.web import owner
+
+SMALL = ("-s", "embedding=lexical", "-s", "team.size=2", "-s", "turns=1")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Runs beside the project's files, in `runs`, further down, and two that are not the project's."""
+    for number, place in enumerate(
+        ("first", "runs/20260102-000000-twin", "papers/owls/twin-of-it", "papers/20260102-000000-twin")
+    ):
+        a_run(tmp_path / place, finished=number % 2 == 0, title=f"Title {number}")
+    for place in ("env/lib/inner", "suite/cells/cell", ".hidden/run", "first/inside"):
+        a_run(tmp_path / place, finished=True)
+    (tmp_path / "env/pyvenv.cfg").touch()
+    (tmp_path / "suite/suite.json").touch()
+    return tmp_path
+
+
+def listed(project: Path, *more: str) -> list[str]:
+    done = manyheads_command("list", "runs", *more, cwd=project)
+    assert done.code == 0, done
+    return done.out.splitlines()
+
+
+def test_all_runs_of_a_project_are_found_and_no_others(project: Path) -> None:
+    found = {line.split()[0] for line in listed(project)}
+    assert found == {
+        "first", "runs/20260102-000000-twin", "papers/owls/twin-of-it", "papers/20260102-000000-twin",
+    }  # fmt: skip
+    assert folders_of_runs(project / "papers") == [project / "papers", project / "papers/owls"]
+
+
+def test_a_name_finds_its_run_and_two_of_one_name_are_told(project: Path) -> None:
+    assert "Title 2" in manyheads_command("show", "twin-of-it", "--format", "json", cwd=project).out
+    two = manyheads_command("show", "20260102-000000-twin", cwd=project)
+    assert two.code == 2
+    assert "papers/20260102-000000-twin" in two.err
+    assert "runs/20260102-000000-twin" in two.err
+    assert manyheads_command("note", "twin-of-it", "Good.", "--name", "best", cwd=project).code == 0
+    assert "Title 2" in manyheads_command("show", "best", "--format", "json", cwd=project).out
+    assert manyheads_command("show", "worst", cwd=project).code == 2
+
+
+def test_names_tags_and_notes_are_kept_and_removed(project: Path) -> None:
+    manyheads_command("note", "first", "Read again.", "--tag", "owls", "--tag", "to send", cwd=project)
+    assert [line.split()[0] for line in listed(project, "--tag", "owls")] == ["first"]
+    assert "#owls" in listed(project, "--tag", "to send")[0]
+    shown = manyheads_command("note", "first", "--untag", "owls", "--name", "mine", cwd=project).out
+    assert ("owls" in shown, "to send" in shown, "Read again." in shown, "mine" in shown) == (
+        False,
+        True,
+        True,
+        True,
+    )
+    assert listed(project, "--tag", "owls") == ["none"]
+    assert manyheads_command("note", "nowhere", "x", cwd=project).code == 2
+
+
+def test_a_table_has_the_columns_that_are_asked_for(project: Path) -> None:
+    (project / "first/config.yaml").write_text("system: virsci\nvirsci: {}\nteam: {size: 7}\n")
+    wanted = ("--columns", "run,title,state,team.size", "--csv")
+    rows = {row["run"]: row for row in csv.DictReader(StringIO("\n".join(listed(project, *wanted))))}
+    assert (rows["first"]["title"], rows["first"]["state"], rows["first"]["team.size"]) == (
+        "Title 0",
+        "finished",
+        "7",
+    )
+    assert rows["runs/20260102-000000-twin"]["state"] == "stopped"
+    assert "Title 0" in "\n".join(listed(project, "--columns", "title"))
+    wrong = manyheads_command("list", "runs", "--columns", "titel", cwd=project)
+    assert wrong.code == 2
+    assert "'title'" in wrong.err or "title?" in wrong.err
+    assert manyheads_command("list", "roles", "--csv", cwd=project).code == 2
+
+
+async def test_the_browser_shows_them_all_under_addresses_of_their_own(project: Path) -> None:
+    async with owner(project / "runs", project=project) as client:
+        page = (await client.get("/runs")).text
+        for name in ("first", "20260102-000000-twin", "papers~20260102-000000-twin", "twin-of-it"):
+            assert f'href="/runs/{name}"' in page, name
+            assert (await client.get(f"/runs/{name}")).status_code == 200
+        assert "Title 3" in (await client.get("/runs/papers~20260102-000000-twin/files/result.json")).text
+        for name in ("cell", "inner", "suite~cells~cell", "inside", "run"):
+            assert (await client.get(f"/runs/{name}")).status_code == 404, name
+
+
+@pytest.mark.slow
+def test_a_run_knows_how_it_ended(tmp_path: Path) -> None:
+    def end(name: str) -> tuple[str, str]:
+        entry = read_entry(tmp_path / name)
+        return entry.state, entry.reason
+
+    manyheads_command("run", "virsci", *SMALL, "--budget", "calls=5", "-o", "spent", cwd=tmp_path)
+    assert end("spent")[0] == "stopped"
+    assert "budget" in end("spent")[1]
+    assert "budget" in listed(tmp_path)[0]
+    with LLM(delay=0.3) as llm:
+        for name, sent in (("asked", signal.SIGINT), ("killed", signal.SIGKILL)):
+            with start("run", "virsci", *SMALL, "-o", name, *served_by(llm), cwd=tmp_path) as run:
+                while not (tmp_path / name / "result.json").exists():
+                    assert run.poll() is None
+                run.send_signal(sent)
+                finish(run)
+    assert end("asked") == ("stopped", "by its user")
+    assert end("killed") == ("stopped", "")
+    assert manyheads_command("resume", "spent", "-s", "budget.calls=500", cwd=tmp_path).code == 0
+    assert end("spent") == ("finished", "")
+    assert not (tmp_path / "spent/ended.txt").exists()
+
+
+@pytest.mark.slow
+def test_ideas_of_all_runs_are_a_table(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert manyheads_command("run", "virsci", *SMALL, "-q", "-o", name, cwd=tmp_path).code == 0
+    lines = manyheads_command("list", "ideas", cwd=tmp_path).out.splitlines()
+    rows = list(csv.DictReader(StringIO(manyheads_command("list", "ideas", "--csv", cwd=tmp_path).out)))
+    assert {row["run"] for row in rows} == {"one", "two"}
+    assert [f"{row['run']}#{row['number']}" for row in rows] == [line.split()[0] for line in lines]
+    assert all(row["title"] in line for row, line in zip(rows, lines, strict=True))

@@ -16,6 +16,7 @@ from manyheads.config import Inputs, Section, Slot
 from manyheads.core.events import Result, Stage, Warned
 from manyheads.core.results import Part, is_finished
 from manyheads.engine.budget import Budget
+from manyheads.engine.local import Process
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.suites.reviews import ReviewText, review_all
@@ -93,7 +94,7 @@ def test_a_bug_in_one_run_leaves_the_others_alone_and_can_be_resumed(
     def review() -> dict[str, tuple[bool, str]]:
         budget = Budget.parse((), whose="a test's")
         reviews = review_all(
-            config_of(system()), texts, tmp_path, at_once=1, budget=budget, listener=lambda news: None
+            config_of(system()), texts, tmp_path, engine=Process(1), budget=budget, listener=lambda news: None
         )
         done = asyncio.run(reviews)
         assert [job.label for job, _ in done] == names

@@ -20,6 +20,7 @@ from manyheads.corpus import minilm
 from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
+from manyheads.engine.local import Process
 from manyheads.models.abilities import Abilities, keep
 from manyheads.suites.cells import CellRow, cells_of
 from manyheads.suites.evaluate import Evaluation, run_jobs, summarise
@@ -50,7 +51,7 @@ def run(
     suite = read_suite(str(suite_folder), Resources.of())
     repeats, told = repeats or suite.spec.repeats, Told()
     cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
-    work = run_jobs(suite, cells, out, jobs=2, accept_changes=accept, listener=told)
+    work = run_jobs(suite, cells, out, engine=Process(2), accept_changes=accept, listener=told)
     failures, accepted = asyncio.run(work)
     return summarise(suite, cells, out, failures, repeats=repeats, accepted=accepted), told.states
 

@@ -80,6 +80,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "parquet": ("pyarrow",),
     "mcp": ("mcp", "starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
+    "ray": ("ray",),
     "web": ("starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
 }  # fmt: skip
 """The modules of optional extras."""

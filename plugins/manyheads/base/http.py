@@ -9,12 +9,13 @@ import math
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
@@ -42,11 +43,31 @@ class OverdueError(Exception):
         super().__init__(f"the next free moment is {seconds:.0f} s away")
 
 
-class Limiter:
-    """Rate limiter of one server, first come, first served. Times are seconds of `time.monotonic`."""
+class Gate(Protocol):
+    """The rate limits of a whole cluster, of which this process is a part."""
 
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
+    def turn(self, server: Hashable, pace: Pace, until: float) -> AbstractAsyncContextManager[None]:
+        """As `Limiter.turn`."""
+        ...
+
+    def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
+        """As `Limiter.pause`."""
+        ...
+
+
+GATE: ContextVar[Gate | None] = ContextVar("gate", default=None)
+"""Of the current run, if the limits are not this process's own."""
+
+
+class Limiter:
+    """Rate limiter of one server, first come, first served. Times are seconds of `time.monotonic`.
+
+    Args:
+        server: names it for the `GATE`.
+    """
+
+    def __init__(self, pace: Pace, server: Hashable = "") -> None:
+        self.pace, self.server = pace, server
         self._lock = threading.Lock()
         self._last_start = self._paused_until = -math.inf
         self._under_way = 0
@@ -55,6 +76,10 @@ class Limiter:
     @asynccontextmanager
     async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
         """Wait for a slot and hold it for the block; `OverdueError` as soon as none can come before `until`."""
+        if gate := GATE.get():
+            async with gate.turn(self.server, self.pace, until):
+                yield
+            return
         place = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._queue.append(place)
@@ -71,6 +96,9 @@ class Limiter:
 
     def pause(self, seconds: float) -> None:
         """Let nobody start for this many seconds, at most a day; a longer pause stays."""
+        if gate := GATE.get():
+            gate.pause(self.server, self.pace, seconds)
+            return
         with self._lock:
             until = time.monotonic() + min(seconds, _LONGEST_PAUSE)
             self._paused_until = max(self._paused_until, until)
@@ -117,7 +145,7 @@ def limiter(server: Hashable, pace: Pace) -> Limiter:
 
     Services queue requests with and without a key separately, hence one limiter per pace.
     """
-    return _limiters.setdefault((server, pace), Limiter(pace))
+    return _limiters.setdefault((server, pace), Limiter(pace, server))
 
 
 T = TypeVar("T")

@@ -103,6 +103,10 @@ class Database(Closing):
             database.execute("BEGIN IMMEDIATE")
             yield database
 
+    def copy(self) -> bytes:
+        """The content of the file, with changes that are only in its log."""
+        return self._do(lambda database: database.serialize())
+
     def close(self) -> None:
         """Close the file; may be called twice."""
         with self._lock:

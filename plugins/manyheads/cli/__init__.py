@@ -46,7 +46,7 @@ def main() -> None:
                     f"word {number} of the command line is not UTF-8 text: {word!r}",
                     hint="files and folders need names in UTF-8",
                 )
-        project.read_keys()
+        project.read_own_keys()
         while True:
             try:
                 sys.exit(app(prog_name="manyheads", standalone_mode=False))

@@ -10,6 +10,7 @@ from pydantic import Field
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.base.text import plain
 from manyheads.cli import completion
+from manyheads.cli.engine import Running
 from manyheads.cli.options import Changes, Options, Spending, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
@@ -35,8 +36,6 @@ class Evaluating(Spending):
     """Folder of the results. [default: runs/eval-SUITE]"""
     cases: Annotated[Path | None, typer.Option(metavar="FILE|FOLDER")] = None
     """Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers."""
-    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Runs in parallel."""
     shard: Annotated[str | None, typer.Option(metavar="I/N")] = None
     """Run only part I of N, in a folder of its own, such as on another machine."""
     merge: bool = False
@@ -45,7 +44,7 @@ class Evaluating(Spending):
     """Resume although suite, config or prompts have changed."""
 
 
-def evaluate(options: Evaluating, changes: Changes) -> None:
+def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     """Run an evaluation suite, measure every run, and write tables, plots and a report.
 
     A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
@@ -80,9 +79,13 @@ def evaluate(options: Evaluating, changes: Changes) -> None:
     kinds = sorted({job.kind for job in left if job.kind != RUN})
     if only_estimated(runs, options, without=[f"each {kind} of a run" for kind in kinds]):
         return
-    with resumable(), jobs_progress("runs", len(graph)) as listener:
+    with (
+        resumable(),
+        running.opened(cells[0].config) as engine,
+        jobs_progress("runs", len(graph)) as listener,
+    ):
         work = run_jobs(
-            suite, cells, folder, jobs=options.jobs, accept_changes=options.accept_changes, listener=listener,
+            suite, cells, folder, engine=engine, accept_changes=options.accept_changes, listener=listener,
             budget=limits, shard=shard, merged=merged,
         )  # fmt: skip
         failures, accepted = asyncio.run(work)

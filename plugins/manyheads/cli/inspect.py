@@ -13,6 +13,7 @@ from manyheads.base.errors import ConfigError, ExitCode, SubjectError
 from manyheads.base.files import writable
 from manyheads.base.folders import CONFIG, REPORT
 from manyheads.cli import completion
+from manyheads.cli.engine import Placement
 from manyheads.cli.options import (
     Changes,
     Configs,
@@ -46,8 +47,8 @@ class Checking(Options):
     and cost. Models are then probed only with --probe."""
 
 
-def check(configs: Configs, changes: Changes, options: Checking) -> None:
-    """Check that a config can run: keys, roles, prompts, models and corpus.
+def check(configs: Configs, changes: Changes, options: Checking, placing: Placement) -> None:
+    """Check that a config can run: keys, roles, prompts, models and corpus; with --engine ray, on each node.
 
     Says what is missing and how to get it. Exits with 4 if only servers or services fail, with 2 for anything else.
     """
@@ -62,6 +63,7 @@ def check(configs: Configs, changes: Changes, options: Checking) -> None:
     ping = options.ping
     asked = False if ping and options.probe is None else options.probe
     found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
+    found += [show(finding) for finding in placing.findings(config)]
     wrong = {finding.subject for finding in found if not finding.ok}
     if ping and "host" not in wrong:
         from manyheads.engine.estimate import pings

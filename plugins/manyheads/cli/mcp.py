@@ -36,8 +36,8 @@ class ServingClients(Options):
     """The most that a run may use: calls, tokens, money or minutes. Repeatable. [default: calls=1000 minutes=120]"""
     cap: Annotated[list[str] | None, LIMIT] = None
     """The most that all runs of this server may use together. Repeatable. [default: calls=5000]"""
-    at_once: int = Field(default=2, ge=1)
-    """Maximum number of runs at once; others wait in a queue."""
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=2, ge=1)
+    """Runs in parallel; others wait in a queue."""
 
 
 def serve_clients(options: ServingClients, changes: Changes) -> None:
@@ -67,7 +67,7 @@ def serve_clients(options: ServingClients, changes: Changes) -> None:
     )  # fmt: skip
     load(["virsci"], bounds.settings, resources=bounds.resources)  # the owner's mistakes are said at once
     if not options.http:
-        serve_stdio(bounds, options.at_once)
+        serve_stdio(bounds, options.jobs)
         return
     token = options.token or secrets.token_urlsafe(32)
     if len(token) < SHORTEST:
@@ -80,7 +80,7 @@ def serve_clients(options: ServingClients, changes: Changes) -> None:
             "the token. Use a trusted network, or a reverse proxy with TLS.",
             err=True,
         )
-    server = http_server(bounds, token, options.address, names, options.at_once)
+    server = http_server(bounds, token, options.address, names, options.jobs)
     port = listener.getsockname()[1]
     say(f"Folder      {folder}\nAddress     http://{options.address}:{port}/mcp")
     say(f"Header      Authorization: Bearer {token if options.token is None else f'(--token or {TOKEN})'}")

@@ -209,6 +209,7 @@ def jobs_progress(
         SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
     )
 
     console, ended = safe_console(stderr=True), 0
@@ -222,8 +223,9 @@ def jobs_progress(
     if hidden or not console.is_terminal or console.is_dumb_terminal:
         yield without or line
         return
+    left = TimeRemainingColumn()
     costs = TextColumn("{task.fields[cost]}", markup=False)
-    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), costs)
+    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left, costs)
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
@@ -238,8 +240,9 @@ def jobs_progress(
         elif news.state == "goes on":
             if isinstance(news.event, Began | Said):
                 spent.note(news.event, 0)
-                if spent.usage.cost is not None:
-                    whole.update(all_jobs, cost=f"cost {money(spent.usage.cost, spent.currency)}")
+                paid = spent.usage
+                price = "" if paid.cost is None else f", cost {money(paid.cost, spent.currency)}"
+                whole.update(all_jobs, cost=f"{count(paid.calls, 'call')}, {paid.tokens:,} tokens{price}")
             if news.text:
                 jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
         elif news.state != "lacks":

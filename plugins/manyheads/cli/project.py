@@ -1,9 +1,6 @@
 """A project's folder: `manyheads init`, `list`, `serve`, and keys from `.env`."""
 
 import errno
-import io
-import os
-import re
 import shutil
 import socket
 import sys
@@ -108,36 +105,12 @@ def _confirm_folder() -> None:
 
 # `.env`.
 
-KEYS = re.compile(r"[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|MAILTO)", re.ASCII)
-OURS = re.compile(r"MANYHEADS_\w+|(?:OPENAI|ANTHROPIC)_BASE_URL|OLLAMA_HOST|HF_\w+", re.ASCII)
-"""Settings that are not read from `.env`."""
 
+def read_own_keys() -> None:
+    """Read the keys in `.env`, and warn of settings in it. Raises `ConfigError`."""
+    from manyheads.config.keys import read_keys
 
-def read_keys(file: Path = Path(".env")) -> None:
-    """Add the keys of a `.env` file to the environment; variables that are set already win.
-
-    Only keys are read, so that a folder from somebody else cannot send them to another address.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
-    from manyheads.base.files import read_text
-
-    if not file.is_file():
-        return
-    from dotenv import dotenv_values
-
-    try:
-        values = dotenv_values(stream=io.StringIO(read_text(file, 1_000_000, "utf-8-sig")), interpolate=False)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(
-            f"{file}: cannot be read: {reason}", hint="see .env.example of manyheads init"
-        ) from error
-    for name, value in values.items():
-        if value and "\0" not in value and KEYS.fullmatch(name):
-            os.environ.setdefault(name, value)
-    if steering := [name for name in values if OURS.fullmatch(name) and name not in os.environ]:
+    if steering := read_keys(file := Path(".env")):
         say(f"warning: {file}: only keys are read from it; export {', '.join(steering)} instead", err=True)
 
 
@@ -268,8 +241,8 @@ class Serving(Options):
     """Port of the server. [default: 8765, or the next free one]"""
     host: str = LOCAL
     """Address to listen on; others than 127.0.0.1 open it to the network."""
-    at_once: int = Field(default=2, ge=1)
-    """Maximum number of runs at once; others wait in a queue."""
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=2, ge=1)
+    """Runs in parallel; others wait in a queue."""
     no_open: bool = False
     """Do not open the browser."""
 
@@ -293,7 +266,7 @@ def serve(options: Serving) -> None:
     listener = listener_of(host, options.port)
     names = {host, socket.gethostname()} if host != LOCAL else set[str]()
     access = Access(names)
-    app = create_app(folder, access, options.at_once, options.folder or Path())
+    app = create_app(folder, access, options.jobs, options.folder or Path())
     shown = LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
     if host != LOCAL:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
+from manyheads.cli.engine import Running
 from manyheads.cli.options import (
     Changes,
     Options,
@@ -44,13 +45,11 @@ class Reviewing(Spending):
     seed: Seed = None
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("runs")
     """Folder for the run folders, one per text."""
-    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Texts reviewed in parallel."""
     shard: Annotated[str | None, typer.Option(metavar="I/N")] = None
     """Review only part I of N of the texts, such as on one of N machines."""
 
 
-def review(options: Reviewing, changes: Changes, show: Show) -> None:
+def review(options: Reviewing, running: Running, changes: Changes, show: Show) -> None:
     """Review papers or abstracts.
 
     A committee of agents reviews each paper: text, figures, cited work and related literature. Each abstract gets several
@@ -92,10 +91,12 @@ def review(options: Reviewing, changes: Changes, show: Show) -> None:
     if alone:
         go(Session(runs[0], new_folder(runs[0], options.out)), show)
     else:
-        with resumable(), _outcomes(len(named), show) as listener:
-            work = review_all(
-                config, named, options.out, at_once=options.jobs, budget=limits, listener=listener
-            )
+        with (
+            resumable(),
+            running.opened(config) as engine,
+            _outcomes(len(named), show) as listener,
+        ):
+            work = review_all(config, named, options.out, engine=engine, budget=limits, listener=listener)
             done = asyncio.run(work)
         if not show.as_json:
             _show([job for job, failure in done if failure is None])

@@ -472,6 +472,8 @@ class RunConfig(Strict):
     """How often a person may send one stage back."""
     literature: LiteratureConfig = LiteratureConfig()
     budget: BudgetConfig = BudgetConfig()
+    engine: Literal["local", "ray"] | None = None
+    """Where many runs of one command run: `local`, in its process, or `ray`, on several processes or machines; `--engine` wins."""
     confirm: ConfirmConfig = ConfirmConfig()
     settings: Any = None
     """The system's own section."""

@@ -49,6 +49,7 @@ _OUR_HOST = re.compile(r"\$\{manyheads_\w+\}")
 """A host that stands in the environment."""
 _FILE = "allowed.txt"
 _typed = set[str]()
+_lent = set[str]()
 
 
 def variable_of(name: str) -> str:
@@ -188,10 +189,25 @@ def _is_home(variable: str, address: str) -> bool:
     return host == "localhost" or (host in homes and whole.startswith("https:"))
 
 
-def _is_allowed(word: str) -> bool:
+def allowed_words() -> set[str]:
+    """All that the user has allowed: named in the environment, confirmed, or typed; for a worker, see `lend`."""
+    return {*_named(), *_typed, *_lent}
+
+
+def lend(words: Iterable[str]) -> None:
+    """Allow what the user has allowed elsewhere, in this process alone."""
+    _lent.update(words)
+
+
+def _named() -> list[str]:
     named = re.split(r"[,\s]+", os.environ.get(ALLOW, ""))
     with suppress(CacheError, OSError, UnicodeDecodeError):
         named += read_text(cache_folder() / _FILE).split()
+    return named
+
+
+def _is_allowed(word: str) -> bool:
+    named = [*_named(), *_lent]
     addresses = (os.environ.get(each, "") for each in ADDRESSES)
     if word in (*named, *map(host_of, (*named, *addresses))) or _OUR_HOST.fullmatch(word):
         return bool(word)

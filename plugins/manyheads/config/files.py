@@ -226,6 +226,24 @@ def portable(config: RunConfig, folder: Path) -> dict[str, Any]:
     return _with_files(data, type(config), relative)
 
 
+def moved(config: RunConfig, move: Callable[[str], str]) -> RunConfig:
+    """A config whose own folders, and files of its section and inputs, are elsewhere."""
+
+    def elsewhere(section: Any) -> Any:
+        if not isinstance(section, Strict):
+            return section
+        files = {name: getattr(section, name) for name, slot in section.slots().items() if slot.file}
+        changed = {
+            name: move(each) if isinstance(each, str) else tuple(map(move, each))
+            for name, each in files.items()
+            if each
+        }
+        return section.model_copy(update=changed)
+
+    own = {"settings": elsewhere(config.settings), "inputs": elsewhere(config.inputs)}
+    return config.model_copy(update={**own, "paths": tuple(map(move, config.paths))})
+
+
 def with_files_in_full(data: Mapping[str, Any], model: type[RunConfig], folder: Path) -> dict[str, Any]:
     """The config of a run's folder as `portable` gave it, its sections with the files in full."""
     return _with_files(data, model, lambda name: _absolute(name, folder))

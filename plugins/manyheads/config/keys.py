@@ -1,7 +1,9 @@
 """The user's stored keys: one file that only they can read, for keys that stand in no environment variable and no `.env`."""
 
+import io
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,3 +60,36 @@ def store_keys(keys: Mapping[str, str]) -> None:
 def value_of(variable: str) -> str:
     """The value of a variable: that of the environment, else the stored key; empty without either. Raises as `stored_keys`."""
     return (os.environ.get(variable) or (stored_keys().get(variable, "") if variable else "")).strip()
+
+
+KEYS = re.compile(r"[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|MAILTO)", re.ASCII)
+OURS = re.compile(r"MANYHEADS_\w+|(?:OPENAI|ANTHROPIC)_BASE_URL|OLLAMA_HOST|HF_\w+", re.ASCII)
+"""Settings that are not read from `.env`."""
+
+
+def read_keys(file: Path = Path(".env")) -> list[str]:
+    """Add the keys of a `.env` file to the environment; variables that are set already win.
+
+    Only keys are read, so that a folder from somebody else cannot send them to another address.
+
+    Returns:
+        Settings in it that are not read.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if not file.is_file():
+        return []
+    from dotenv import dotenv_values
+
+    try:
+        values = dotenv_values(stream=io.StringIO(read_text(file, 1_000_000, "utf-8-sig")), interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(
+            f"{file}: cannot be read: {reason}", hint="see .env.example of manyheads init"
+        ) from error
+    for name, value in values.items():
+        if value and "\0" not in value and KEYS.fullmatch(name):
+            os.environ.setdefault(name, value)
+    return [name for name in values if OURS.fullmatch(name) and name not in os.environ]

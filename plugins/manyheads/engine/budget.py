@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -343,10 +343,12 @@ class Budgeted:
     """A host that sends no request once a budget is spent, not even to repair a reply; each of its meters counts.
 
     Args:
-        before: called before each request, when it is reserved.
+        before: awaited before each request, when it is reserved.
     """
 
-    def __init__(self, host: Host, *meters: Meter, before: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, host: Host, *meters: Meter, before: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._host, self._meters, self._before = host, meters, before
 
     async def gate(self) -> None:
@@ -365,5 +367,6 @@ class Budgeted:
         async with AsyncExitStack() as stack:
             for meter in self._meters:
                 await stack.enter_async_context(meter(charge))
-            self._before()
+            if self._before:
+                await self._before()
             yield

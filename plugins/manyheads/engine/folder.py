@@ -81,6 +81,13 @@ def replies_told(folder: Path) -> int:
     return 0
 
 
+def keep_config(config: RunConfig, folder: Path, header: str) -> None:
+    """Write a run's config, below a comment."""
+    with writing(folder):
+        text = yaml.safe_dump(portable(config, folder), sort_keys=False, allow_unicode=True)
+        replace_text(folder / CONFIG, f"{header}\n{text}")
+
+
 class RunFolder:
     """An open run folder. Use as a context manager; the report of an unfinished run is written at exit.
 
@@ -144,10 +151,7 @@ class RunFolder:
             replace_text(self.path / RESULT, to_json(data, indent=2).decode() + "\n")
 
     def _keep_config(self) -> None:
-        data = portable(self._config, self.path)
-        with writing(self.path):
-            text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-            replace_text(self.path / CONFIG, f"# {self._made_by}, begun {self._made_by.at}\n{text}")
+        keep_config(self._config, self.path, f"# {self._made_by}, begun {self._made_by.at}")
 
     def report(self) -> str:
         """Write the report; returns what is wrong with its template, which ends no run."""

@@ -125,6 +125,14 @@ class Journal:
                     self._given_up[at, digest_of(each)] = reply
         return self._given_up.get((_key(place), digest_of(request)))
 
+    async def settled(self) -> None:
+        """Wait until the facts are where they are safe, if that is not on this disk."""
+
+    def copy(self) -> bytes:
+        """The whole file, with what its write-ahead log has."""
+        with self._speaking("it cannot be copied"):
+            return self._db.copy()
+
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile."""
         write = _writers().submit(self.put, (place, digest, request, reply))

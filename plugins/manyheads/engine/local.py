@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Protocol
 
 from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
 from manyheads.base.folders import door
-from manyheads.config import ModelConfig
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import Shared
-from manyheads.engine.jobs import Failure, Job, ended_at
+from manyheads.engine.jobs import Executor, Failure, Job, ended_at
 from manyheads.engine.session import HostFactory, Session
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
 
@@ -38,25 +39,67 @@ class Local:
             if ended_at(job) not in (None, before):
                 raise HeldError(f"{job.folder}: finished by another process")
 
-        def settle(model: ModelConfig) -> ModelConfig:
-            known = self.shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
-            return settled(model, Abilities.model_validate_json(known))
-
-        models = {alias: settle(model) for alias, model in job.config.models.items()}
         session = Session(
-            job.config.model_copy(update={"models": models}), job.folder, self.accept_changes, self.again, meter,
+            with_first_known(job.config, self.shared), job.folder, self.accept_changes, self.again, meter,
             settle=lambda model: model, locked=need_unfinished,
         )  # fmt: skip
-        try:
-            with door(job.folder):
-                async with aclosing(session.events(self.factory(job.config.host))) as events:
-                    async for event in events:
-                        note(event)
-        except HeldError:
-            raise
-        except (BudgetError, BugError) as error:  # it says nothing of other runs
-            error.hint = error.hint or (None if self.again else session.way_back)
-            return Failure(str(error))
-        except UserError as error:
-            return Failure(str(error), error.message)
-        return None
+        return await failure_of(session, self.factory, note)
+
+
+class Engine(Protocol):
+    """Where jobs run."""
+
+    @property
+    def at_once(self) -> int:
+        """Jobs at once."""
+        ...
+
+    def executor(
+        self, factory: Callable[[str], HostFactory], shared: Shared, accept_changes: bool, again: str | None
+    ) -> Executor:
+        """Runs them; arguments as of `Local`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Process:
+    """This process, as an `Engine`."""
+
+    at_once: int
+
+    def executor(
+        self, factory: Callable[[str], HostFactory], shared: Shared, accept_changes: bool, again: str | None
+    ) -> Executor:
+        """See `Engine`."""
+        return Local(factory, shared, accept_changes, again)
+
+
+def with_first_known(config: RunConfig, shared: Shared) -> RunConfig:
+    """A job's config with its servers' abilities as the folder's first job knew them."""
+
+    def settle(model: ModelConfig) -> ModelConfig:
+        known = shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
+        return settled(model, Abilities.model_validate_json(known))
+
+    return config.model_copy(
+        update={"models": {alias: settle(model) for alias, model in config.models.items()}}
+    )
+
+
+async def failure_of(
+    session: Session, factory: Callable[[str], HostFactory], note: Callable[[AnyEvent], None]
+) -> Failure | None:
+    """Run a job to its end; returns why it failed. Raises `HeldError`."""
+    try:
+        with door(session.folder):
+            async with aclosing(session.events(factory(session.config.host))) as events:
+                async for event in events:
+                    note(event)
+    except HeldError:
+        raise
+    except (BudgetError, BugError) as error:  # it says nothing of other runs
+        error.hint = error.hint or (None if session.again else session.way_back)
+        return Failure(str(error))
+    except UserError as error:
+        return Failure(str(error), error.message)
+    return None

@@ -97,6 +97,13 @@ RESUME = "manyheads resume RUN"
 """The command that resumes a run, as hints name it."""
 
 
+def embedder_of(config: RunConfig) -> str:
+    """The embedder of a run: a built corpus has its own model, a shipped corpus uses the installed one."""
+    own = config.corpus in SHIPPED
+    needed = own if system_of(config).corpus(config) else config.literature.references == "services"
+    return available(config.embedding) if needed else config.embedding
+
+
 @dataclass
 class Session:
     """A run, new or resumed, in its folder.
@@ -113,6 +120,8 @@ class Session:
         switch: has the stages that `steer` adds.
         clients: the aliases of models that the host asks through a client of the user's, which has its own key.
         locked: called when no other process can have the run any more; it may raise a `UserError`.
+        journal: opens its journal; a worker's mirrors each write to the driver.
+        embedder: the embedding model of a new run; a worker's takes that of the driver.
     """
 
     config: RunConfig
@@ -126,6 +135,8 @@ class Session:
     switch: SteeringSwitch = field(default_factory=SteeringSwitch)
     clients: Collection[str] = ()
     locked: Callable[[], None] = lambda: None
+    journal: Callable[[Path], Journal] = Journal
+    embedder: Callable[[RunConfig], str] = embedder_of
 
     @property
     def system(self) -> System:
@@ -250,7 +261,7 @@ class Session:
         if not (self.folder / JOURNAL).exists():
             # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
             models = {alias: self.settle(model) for alias, model in self.config.models.items()}
-            embedding = await asyncio.to_thread(_embedding, self.config)
+            embedding = await asyncio.to_thread(self.embedder, self.config)
             notes += [NO_MODEL] * (embedding != self.config.embedding)
             self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
         return notes
@@ -262,7 +273,9 @@ class Session:
         # the lock on the folder.
         journal = self._journal(stack) if (self.folder / JOURNAL).exists() else None
         if journal and config.embedding == "auto":  # a suite's cell, whose config is not the folder's
-            recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
+            recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(
+                self.embedder, config
+            )
             self.config = config = config.model_copy(update={"embedding": recorded})
         team = system.team(config)
         recall = AuthorRecall(NoLiterature(), roles.prompts, team.invitation.suggestions if team else 0)
@@ -310,7 +323,7 @@ class Session:
         """
         with writing(self.folder):
             make_folder(self.folder)
-        journal = Journal(self.folder / JOURNAL)
+        journal = self.journal(self.folder / JOURNAL)
         stack.callback(journal.close)
         self.locked()
         if self.accept_changes:
@@ -338,8 +351,12 @@ class Session:
             unsure = ledger.reserved + recorded.writing if ledger.limited else NOTHING
             journal.lose(_lost(ledger.spent + unsure, recorded.useful))
 
+        async def before() -> None:
+            keep_lost()
+            await journal.settled()
+
         recorded = Recorded(
-            Budgeted(host, ledger.asking, self.meter, before=keep_lost),
+            Budgeted(host, ledger.asking, self.meter, before=before),
             journal,
             lambda alias: self._identities[alias],
             course=self.config.course(),
@@ -361,13 +378,6 @@ class _Parts:
     material: Any
     starts: Starts
     folder: RunFolder
-
-
-def _embedding(config: RunConfig) -> str:
-    """The embedder of a run: a built corpus has its own model, a shipped corpus uses the installed one."""
-    own = config.corpus in SHIPPED
-    needed = own if system_of(config).corpus(config) else config.literature.references == "services"
-    return available(config.embedding) if needed else config.embedding
 
 
 async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literature:

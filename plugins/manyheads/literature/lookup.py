@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -91,6 +91,16 @@ class LookupCache(Closing):
         key = _key(source, operation, request)
         row = (key, time.time(), _summed(key, text))
         self._database().change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", *row)
+
+    def rows(self, known: Collection[bytes] = ()) -> list[tuple[bytes, float, str]]:
+        """The stored answers as they lie in the file, but for those with a known key."""
+        keys = [key for (key,) in self._database().rows("SELECT key FROM lookups") if key not in known]
+        query = "SELECT key, at, value FROM lookups WHERE key = ?"
+        return [self._database().rows(query, key)[0] for key in keys]  # pyright: ignore[reportReturnType]
+
+    def put(self, rows: Iterable[tuple[bytes, float, str]]) -> None:
+        """Store rows of another file."""
+        self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
         """Close the file, if open."""

@@ -30,7 +30,7 @@ from manyheads.base.http import (
     status_of,
 )
 from manyheads.config import COMMAND, ModelConfig
-from manyheads.models.abilities import Form, limit_of, other_limit, remember
+from manyheads.models.abilities import Form, key_of_server, limit_of, other_limit, remember
 from manyheads.models.requests import key_variable
 
 Matter = Literal["context", "tools", "images", "limit", "form"]
@@ -272,7 +272,7 @@ class Governor:
 
     def __init__(self, alias: str, config: ModelConfig) -> None:
         self.alias, self.config = alias, config
-        self.limiter = Limiter(Pace(at_once=config.concurrency))
+        self.limiter = Limiter(Pace(at_once=config.concurrency), ("model", key_of_server(config)))
 
     async def call(
         self,

@@ -37,7 +37,7 @@ from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
 from manyheads.engine.jobs import Failure, Job, Listener, Scheduler, finished_jobs
-from manyheads.engine.local import Local
+from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
@@ -289,7 +289,7 @@ async def run_jobs(
     cells: Sequence[Cell],
     out: Path,
     *,
-    jobs: int,
+    engine: Engine = Process(4),
     accept_changes: bool,
     listener: Listener,
     budget: Budget | None = None,
@@ -300,7 +300,7 @@ async def run_jobs(
 
     Args:
         cells: all of the suite; their jobs have folders in `out`.
-        jobs: number of runs or judgements in parallel.
+        engine: where its runs and judgements run.
         shard: run only its jobs.
         merged: folders of shards: take the jobs from there, and run none.
 
@@ -327,10 +327,10 @@ async def run_jobs(
             shared = budget.open(out, _journals(out))
         finished = finished_jobs(graph)
         left = {key for key, ended in finished.items() if not ended}
-        executor = not_there if merged else Local(host_factory, shared, accept_changes, AGAIN)
+        executor = not_there if merged else engine.executor(host_factory, shared, accept_changes, AGAIN)
         open_corpora(suite.spec, mine)  # one that cannot be measured with is told before anything is paid
         coverage = Coverage(suite.spec, graph, left, listener)
-        failures = await Scheduler(executor, budget, coverage, at_once=jobs).run(graph)
+        failures = await Scheduler(executor, budget, coverage, at_once=engine.at_once).run(graph)
     return failures, accepted
 
 

@@ -30,7 +30,7 @@ from manyheads.documents.folders import ARCHIVES, PAPERS, main_tex, papers_in
 from manyheads.engine.budget import Budget
 from manyheads.engine.folder import new_folder
 from manyheads.engine.jobs import Failure, Job, Listener, Scheduler, finished_jobs
-from manyheads.engine.local import Local
+from manyheads.engine.local import Engine
 from manyheads.engine.readiness import need_person, roles_of
 from manyheads.hosts import host_factory
 from manyheads.systems import systems
@@ -134,7 +134,7 @@ async def review_all(
     texts: Sequence[ReviewText],
     out: Path,
     *,
-    at_once: int,
+    engine: Engine,
     budget: Budget,
     listener: Listener,
 ) -> list[tuple[Job, Failure | None]]:
@@ -152,8 +152,8 @@ async def review_all(
             jobs = _jobs(config, texts, out, folder / FOLDERS)
             stack.callback(_leave, budget, jobs, folder)
             journals = {key: path for key, job in jobs.items() if (path := job.folder / JOURNAL).exists()}
-            local = Local(host_factory, budget.open(folder, journals))
-        scheduler = Scheduler(local, budget, listener, at_once=at_once)
+            executor = engine.executor(host_factory, budget.open(folder, journals), False, None)
+        scheduler = Scheduler(executor, budget, listener, at_once=engine.at_once)
         failures = await scheduler.run(jobs)
     return [(job, failures.get(key)) for key, job in jobs.items()]
 

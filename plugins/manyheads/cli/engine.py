@@ -1,0 +1,79 @@
+"""Where the runs of a command run: in its process, or on Ray."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import Field
+
+from manyheads.base.errors import ConfigError
+from manyheads.cli import completion
+from manyheads.cli.options import Options
+
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
+    from manyheads.engine.local import Engine
+    from manyheads.engine.readiness import CheckResult
+
+ENGINES = ("local", "ray")
+
+
+class Placement(Options):
+    """Where the runs of a command run."""
+
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", autocompletion=completion.one_of(*ENGINES))
+    ] = None
+    """Where they run: local (this process), or ray (several processes or machines). [default: the config's, else local]"""
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    """The Ray cluster to use; run the command on one of its nodes. [default: RAY_ADDRESS, else a Ray of its own]"""
+    workers: int | None = Field(default=None, ge=1)
+    """Ray's worker processes. [default: one for each processor]"""
+
+    def chosen(self, config: "RunConfig") -> str:
+        """The engine that these options or the config name."""
+        engine = self.engine or config.engine or "local"
+        if engine not in ENGINES:
+            raise ConfigError(f"--engine {engine}: no such engine", hint=f"one of: {', '.join(ENGINES)}")
+        if engine == "local" and (self.address or self.workers):
+            raise ConfigError("--address and --workers are for Ray", hint="add --engine ray")
+        return engine
+
+    def findings(self, config: "RunConfig") -> "list[CheckResult]":
+        """What is wrong with the engine's nodes; none without Ray."""
+        if self.chosen(config) == "local":
+            return []
+        from manyheads.config.keys import value_of
+        from manyheads.engine.cluster import connected
+        from manyheads.literature.library import SERVICES
+        from manyheads.models.requests import key_variable
+        from manyheads.team.system import system_of
+
+        keys = {key_variable(model) for model in config.models.values()}
+        keys |= {service.key_env for name, service in SERVICES.items() if name in config.literature.cascade}
+        needed = sorted(key for key in keys if key and value_of(key))
+        corpus = config.corpus if system_of(config).corpus(config) else None
+        with connected(self.address, self.workers, 1) as cluster:
+            return asyncio.run(cluster.findings(needed, corpus))
+
+
+class Running(Placement):
+    """Where the runs of a command run, and how many at once."""
+
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
+    """Runs in parallel; with --engine ray, on each worker."""
+
+    @contextmanager
+    def opened(self, config: "RunConfig") -> "Generator[Engine]":
+        """The engine that these options or the config name."""
+        if self.chosen(config) == "local":
+            from manyheads.engine.local import Process
+
+            yield Process(self.jobs)
+            return
+        from manyheads.engine.cluster import connected
+
+        with connected(self.address, self.workers, self.jobs) as cluster:
+            yield cluster

@@ -1,0 +1,360 @@
+"""A run on a worker of a cluster: in a folder of its own, with each write mirrored to the driver, whose folder is the truth.
+
+A job is one stream of messages to the driver, in order: what the journal writes, the look-ups' record, the files, the events, the
+end. Before a turn goes on, the driver has its reply on disk. Requests wait for the driver to pay for them and for their slot at the
+server: a worker that the driver has given up gets no answer, and asks nothing more.
+"""
+
+import asyncio
+import itertools
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from manyheads import __version__
+from manyheads.base.errors import UserError
+from manyheads.base.files import replace_bytes
+from manyheads.base.folders import CONFIG, JOURNAL, door
+from manyheads.base.http import GATE, OverdueError, Pace
+from manyheads.config import RunConfig
+from manyheads.config.environment import lend
+from manyheads.config.files import moved
+from manyheads.config.keys import read_keys, value_of
+from manyheads.core import Charge, Place
+from manyheads.core.events import AnyEvent
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.engine.jobs import Failure
+from manyheads.engine.journal import Fact, Journal
+from manyheads.engine.local import failure_of
+from manyheads.engine.session import HostFactory, Session
+from manyheads.literature.lookup import RECORD, LookupCache
+
+Message: TypeAlias = tuple[str, int, tuple[Any, ...]]
+"""Kind, number, content."""
+JOB = "manyheads-job-"
+"""Beginning of the names of jobs' folders on a worker."""
+STALE = 86_400.0
+"""Seconds after which a folder that a killed worker left is removed."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """All that a worker needs of a job.
+
+    Args:
+        config: with the driver's files.
+        folder: of the run, on the driver.
+        files: of the run's folder, of its inputs and of its own roles and prompts, by their full names on the driver.
+        journal: what is recorded so far; None for a new run.
+        factory: makes a host by name.
+        embedding: the embedding model, as the driver has it.
+        allowed: hosts, variables and programs that the user has allowed.
+    """
+
+    config: RunConfig
+    folder: str
+    files: Mapping[str, bytes]
+    journal: bytes | None
+    factory: Callable[[str], HostFactory]
+    embedding: str
+    accept_changes: bool
+    again: str | None
+    allowed: frozenset[str]
+
+
+class Wire:
+    """The messages of one job to the driver, and the driver's answers. Belongs to one event loop.
+
+    Args:
+        root: the worker's folder, which no message names.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root, self._numbers = root, itertools.count(1)
+        self._messages = asyncio.Queue[Message]()
+        self._waiting = dict[int, asyncio.Future[None]]()
+
+    def send(self, kind: str, *parts: Any) -> int:
+        """Send what needs no answer; returns its number."""
+        number = next(self._numbers)
+        self._messages.put_nowait((kind, number, parts))
+        return number
+
+    def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
+        """Send what the driver answers; returns its number, and the answer to wait for."""
+        number = self.send(kind, *parts)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        return number, answer
+
+    def answer(self, number: int, problem: Any) -> None:
+        """Take the driver's answer: None, or what speaks against it."""
+        answer = self._waiting.pop(number, None)
+        if answer is None or answer.done():
+            return
+        if problem is None:
+            answer.set_result(None)
+        else:
+            late = isinstance(problem, tuple)
+            answer.set_exception(OverdueError(problem[0], paused=problem[1]) if late else problem)
+
+    async def batches(self) -> AsyncGenerator[list[Message]]:
+        """The messages as they come, several together if they came together; the last one's kind is `end`."""
+        while True:
+            batch = [await self._messages.get()]
+            while not self._messages.empty():
+                batch.append(self._messages.get_nowait())
+            yield batch
+            if batch[-1][0] == "end":
+                return
+
+    def placeless(self, value: Any) -> Any:
+        """The same with the driver's folders."""
+        match value:
+            case bytes():
+                return value.replace(self._root.encode(), b"")
+            case str():
+                return value.replace(self._root, "")
+            case Mapping():
+                return {key: self.placeless(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            case list():
+                return [self.placeless(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+            case _:
+                return value
+
+    @asynccontextmanager
+    async def pay(self, charge: Charge) -> AsyncGenerator[None]:
+        """The driver's meter around one request; a `core.Meter`."""
+        number, answer = self.request("pay", charge.most)
+        try:
+            await answer
+            yield
+        finally:
+            self.send("release", number, charge.usage)
+
+    @asynccontextmanager
+    async def turn(self, server: Hashable, pace: Pace, until: float) -> AsyncGenerator[None]:
+        """See `Gate`: a slot of the whole cluster."""
+        number, answer = self.request("slot", server, pace, until - time.monotonic())
+        try:
+            await answer
+            yield
+        finally:
+            self.send("release", number, None)
+
+    def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
+        """See `Gate`."""
+        self.send("pause", server, pace, seconds)
+
+
+class Mirror:
+    """A run's folder on a worker: what has changed in it goes to the driver.
+
+    Args:
+        there: files that the driver has already.
+    """
+
+    def __init__(self, folder: Path, wire: Wire, there: Collection[str]) -> None:
+        self._folder, self._wire = folder, wire
+        self._known = {name: self._state(folder / name) for name in there}
+        self._rows = set[bytes]()
+        self.session: Session | None = None
+        if (folder / RECORD).exists():
+            self._note_rows()
+
+    @staticmethod
+    def _state(path: Path) -> tuple[int, int, int]:
+        stat = path.stat()
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
+
+    def sync(self) -> None:
+        """Send changes of the folder: the new end of a log, other files whole."""
+        if (self._folder / RECORD).exists() and (rows := self._note_rows()):
+            self._wire.send("lookups", rows)
+        now = dict[str, tuple[int, int, int]]()
+        for path in files_in(self._folder):
+            with suppress(FileNotFoundError):  # replaced meanwhile
+                now[path.relative_to(self._folder).as_posix()] = self._state(path)
+        for name in self._known.keys() - now.keys():
+            self._wire.send("gone", name)
+        for name, state in [*now.items()]:
+            before = self._known.get(name)
+            if before == state:
+                continue
+            content = (self._folder / name).read_bytes()
+            if name == CONFIG:
+                self._send_config(content.split(b"\n", 1)[0].decode())
+            elif name.endswith(".jsonl") and before and before[1] == state[1] and len(content) >= before[2]:
+                self._wire.send("more", name, self._wire.placeless(content[before[2] :]))
+                now[name] = *state[:2], len(content)
+            else:
+                self._wire.send("file", name, self._wire.placeless(content))
+        self._known = now
+
+    def _note_rows(self) -> list[tuple[bytes, float, str]]:
+        with LookupCache(self._folder / RECORD, record=True) as record:
+            rows = record.rows(self._rows)
+        self._rows.update(key for key, *_ in rows)
+        return rows
+
+    def _send_config(self, header: str) -> None:
+        assert self.session
+        self._wire.send("config", moved(self.session.config, self._wire.placeless), header)
+
+
+class MirroredJournal(Journal):
+    """A journal of a worker: a turn is recorded once the driver has it on disk."""
+
+    def __init__(self, path: Path, wire: Wire, mirror: Mirror) -> None:
+        super().__init__(path)
+        self._wire, self._mirror, self._unsettled = wire, mirror, False
+
+    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """See `Journal.keep`."""
+        self._mirror.sync()  # the look-ups that it depends on are sent first
+        _, written = self._wire.request("keep", place, digest, request, reply)
+        await super().keep(place, digest, request, reply)
+        await written
+
+    def state(self, name: Fact, value: Mapping[str, Any]) -> None:
+        """See `Journal.state`."""
+        super().state(name, value)
+        self._wire.send("state", name, self._wire.placeless(dict(value)))
+        self._unsettled = True
+
+    def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """See `Journal.give_up`."""
+        super().give_up(place, request, reply)
+        self._wire.send("give_up", place, request, reply)
+
+    async def settled(self) -> None:
+        """See `Journal.settled`."""
+        if self._unsettled:
+            self._unsettled = False
+            await self._wire.request("settled")[1]
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder and those below it, but for hidden ones, those half written, and SQLite's: their rows are sent."""
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        for name in sorted(names):
+            if not name.startswith(".") and not name.endswith((".sqlite", "-wal", "-shm", ".part")):
+                yield Path(base) / name
+
+
+class JobWorker:
+    """A process that runs jobs, several at once; an actor of Ray.
+
+    Args:
+        base: the folder for its jobs' folders; None for the machine's temporary folder.
+    """
+
+    def __init__(self, base: str | None) -> None:
+        self._base = base or tempfile.gettempdir()
+        self._wires = dict[str, Wire]()
+        read_keys()  # a node has its own; none comes from the driver
+        for left in Path(self._base).glob(f"{JOB}*"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > STALE:
+                    shutil.rmtree(left, ignore_errors=True)
+
+    async def about(self, variables: tuple[str, ...] = (), corpus: str | None = None) -> dict[str, Any]:
+        """What the driver compares: versions, the node, keys that are missing on it, free disk in bytes.
+
+        Args:
+            variables: of the keys.
+            corpus: is to be found, or built if it is a shipped one; `corpus` is then what is wrong with it.
+        """
+        problem = ""
+        try:
+            if corpus:
+                await asyncio.to_thread(resolve_corpus, corpus)
+        except UserError as error:
+            problem = error.message
+        return {
+            "corpus": problem,
+            "manyheads": __version__,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "node": socket.gethostname(),
+            "pid": os.getpid(),
+            "missing": [each for each in variables if not value_of(each)],
+            "free": shutil.disk_usage(self._base).free,
+        }
+
+    async def run(self, ticket: str, parcel: Parcel) -> AsyncGenerator[list[Message]]:
+        """One job; yields its messages."""
+        root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
+        wire = self._wires[ticket] = Wire(root)
+        work = asyncio.create_task(self._work(wire, Path(root), parcel))
+        try:
+            async for batch in wire.batches():
+                yield batch
+        finally:
+            del self._wires[ticket]
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            shutil.rmtree(root, ignore_errors=True)
+
+    async def answer(self, ticket: str, number: int, problem: Any) -> None:
+        """The driver's answer to a message; see `Wire.answer`."""
+        if wire := self._wires.get(ticket):
+            wire.answer(number, problem)
+
+    async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
+        GATE.set(wire)
+        lend(parcel.allowed)
+        failure: Failure | None = None
+        try:
+            with door(None):
+                folder = await asyncio.to_thread(unpack, parcel, root)
+                prefix = f"{folder.relative_to(root).as_posix()}/"
+                names = [name.lstrip("/") for name in parcel.files]
+                mirror = Mirror(folder, wire, [n.removeprefix(prefix) for n in names if n.startswith(prefix)])
+                session = mirror.session = Session(
+                    moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
+                    parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,
+                    journal=lambda path: MirroredJournal(path, wire, mirror), embedder=lambda config: parcel.embedding,
+                )  # fmt: skip
+
+                def note(event: AnyEvent) -> None:
+                    mirror.sync()
+                    wire.send("event", event)
+
+                failure = await failure_of(session, parcel.factory, note)
+                if folder.exists():
+                    mirror.sync()
+        except UserError as error:
+            failure = Failure(str(error), error.message)
+        if failure:
+            failure = replace(
+                failure, reason=wire.placeless(failure.reason), cause=wire.placeless(failure.cause)
+            )
+        await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
+        wire.send("end", failure)
+
+
+def _under(root: Path, name: str, files: Mapping[str, bytes]) -> str:
+    """A file or folder of the parcel where it was unpacked; other names stay."""
+    sent = name in files or any(each.startswith(f"{name}/") for each in files)
+    return f"{root}{name}" if sent else name
+
+
+def unpack(parcel: Parcel, root: Path) -> Path:
+    """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
+    folder = Path(f"{root}{parcel.folder}")
+    for name, content in parcel.files.items():
+        path = Path(f"{root}{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(path, content)
+    if parcel.journal is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_bytes(folder / JOURNAL, parcel.journal)
+    return folder

@@ -1,0 +1,154 @@
+"""Suites on Ray: the same results as in one process, whatever dies; one budget and one rate limit over all workers."""
+
+import json
+import os
+import shlex
+import signal
+import time
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from manyheads.engine.journal import read_turns
+from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start
+from support.llm import LLM
+from support.ray_nodes import RayNodes, ray_nodes
+from support.suites import write_suite
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
+]
+FILES = ("results.jsonl", "summary.csv")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Generator[RayNodes]:
+    with ray_nodes() as running:
+        yield running
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_suite(tmp_path, "mine", plot=None)
+
+
+def on_ray(nodes: RayNodes, folder: Path, out: str, *more: str, env: Mapping[str, str] | None = None) -> Done:
+    words = ("eval", "mine", "--out", out, *nodes.options, *more)
+    with start(*words, cwd=folder, env={**nodes.env, **(env or {})}) as process:
+        return finish(process, 300)
+
+
+def turns_of(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Request and answer by place; when they ended and how long they took differs."""
+    turns = read_turns(folder / "journal.sqlite")
+    return {str(place): (request, reply["text"], reply["usage"]) for place, request, reply in turns}
+
+
+def need_equal(whole: Path, other: Path, *, requests: bool = True) -> None:
+    """The same results and turns; with `requests` also the same configs and number of requests."""
+    cells = sorted(path.name for path in (whole / "cells").iterdir())
+    assert cells == sorted(path.name for path in (other / "cells").iterdir())
+    for name in FILES if requests else ():
+        assert (whole / name).read_text() == (other / name).read_text()
+    for name in cells:
+        one, two = whole / "cells" / name, other / "cells" / name
+        first, second = outcome_of(one), outcome_of(two)
+        for each in () if requests else (first, second):
+            del each["usage"]
+        assert first == second
+        settled = [(path / "config.yaml").read_text().partition("\n")[2] for path in (one, two)]
+        assert settled[0] == settled[1] or not requests  # the address of the model's server
+        assert turns_of(one) == turns_of(two)
+        assert (two / "report.html").exists()
+
+
+def test_results_are_equal_on_one_and_two_workers_and_nothing_names_a_workers_folder(
+    tmp_path: Path, suite: Path, nodes: RayNodes
+) -> None:
+    assert manyheads_command("eval", suite, "--out", "whole", cwd=tmp_path).code == 0
+    for workers in ("1", "2"):
+        done = on_ray(nodes, tmp_path, workers, "--workers", workers)
+        assert done.code == 0, done.err
+        need_equal(tmp_path / "whole", tmp_path / workers)
+        texts = [path.read_bytes() for path in (tmp_path / workers).rglob("*") if path.is_file()]
+        assert not any(b"manyheads-job-" in text for text in texts)
+
+
+def test_workers_that_are_killed_lose_no_turn_and_pay_none_twice(
+    tmp_path: Path, suite: Path, nodes: RayNodes
+) -> None:
+    with LLM(delay=0.05) as undisturbed:
+        done = manyheads_command("eval", suite, *served_by(undisturbed), "--out", "whole", cwd=tmp_path)
+        assert done.code == 0
+    kills, lanes = 0, 2
+    with LLM(delay=0.2) as llm:
+        words = ("eval", "mine", "--out", "out", *nodes.options, "--jobs", str(lanes), *served_by(llm))
+        with start(*words, cwd=tmp_path, env=nodes.env) as process:
+            at = 10
+            while process.poll() is None and kills < 4:
+                if llm.calls >= at and (workers := [*nodes.processes()]):
+                    with suppress(ProcessLookupError):
+                        os.kill(workers[kills % len(workers)], signal.SIGKILL)
+                        kills += 1
+                    at = llm.calls + 10
+                time.sleep(0.05)
+            done = finish(process, 300)
+    assert done.code == 0, done.err
+    assert kills == 4
+    need_equal(tmp_path / "whole", tmp_path / "out", requests=False)
+    in_flight = 3  # questions at once of a team of three
+    assert llm.calls <= undisturbed.calls + kills * lanes * in_flight
+
+
+def test_a_job_that_kills_its_workers_is_set_apart_and_the_others_go_on(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    killer = tmp_path / "killer.sh"
+    killer.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    killer.chmod(0o700)
+    bad = {"models.default.provider": "command", "models.default.name": str(killer)}
+    good = {"models.default.provider": "offline", "models.default.name": "offline"}
+    variants = {"bad": bad, "good": good}
+    write_suite(tmp_path, "mine", plot=None, grid={}, variants=variants, repeats=1, measures=["hd"])
+    allowed = f"command:{quote(shlex.join([str(killer)]), safe='/-=')}"
+    done = on_ray(nodes, tmp_path, "out", env={"MANYHEADS_ALLOW": allowed})
+    assert done.code == 5, done.err
+    assert "finished: good" in done.err.replace("variant=", "")
+    assert "died 3 times" in done.err
+    assert (next(tmp_path.glob("out/cells/bad-*")) / "traceback.txt").stat().st_size
+
+
+def test_one_budget_and_one_rate_limit_hold_over_all_workers(
+    tmp_path: Path, suite: Path, nodes: RayNodes
+) -> None:
+    with LLM(delay=0.02) as llm:
+        flags = (*served_by(llm, "models.default.concurrency=1"), "--workers", "2")
+        done = on_ray(nodes, tmp_path, "out", *flags, "--budget", "calls=30")
+        assert done.code == 3, done.err
+        assert llm.calls == 30
+        assert llm.peak == 1
+        assert on_ray(nodes, tmp_path, "out", *flags).code == 0
+        paid = sum(json.loads(path.read_text())["usage"]["calls"] for path in tmp_path.glob("out/cells/*/result.json"))  # fmt: skip
+        assert llm.calls == paid
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--address", "ray://127.0.0.1:10001"), "--address auto"),
+        (("--address", "127.0.0.1:1"), "ray status"),
+    ],
+)
+def test_an_address_without_a_cluster_is_said_before_anything_is_paid(
+    tmp_path: Path, suite: Path, flags: tuple[str, ...], said: str
+) -> None:
+    done = manyheads_process("eval", suite, "--engine", "ray", *flags, cwd=tmp_path)
+    assert said in done.message
+    assert not (tmp_path / "runs").exists()

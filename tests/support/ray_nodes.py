@@ -1,0 +1,83 @@
+"""A cluster of Ray's nodes on this machine, in a process of its own; and the workers of manyheads on it, to be killed.
+
+python -m support.ray_nodes 2      prints the address; ends, with all nodes, when its input ends
+"""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from support.command import environment
+
+
+@dataclass(frozen=True)
+class RayNodes:
+    """A running cluster: its address, and the environment of commands that use it."""
+
+    address: str
+    env: dict[str, str]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Flags of a command that uses it."""
+        return ("--engine", "ray", "--address", self.address)
+
+    def processes(self, name: str = "ray::JobWorker") -> Iterator[int]:
+        """The cluster's processes of a name."""
+        token = f"RAY_AUTH_TOKEN={self.env['RAY_AUTH_TOKEN']}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                line, own = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if name.encode() in line and token in own:
+                yield int(process.name)
+
+
+@contextmanager
+def ray_nodes(count: int = 2) -> Generator[RayNodes]:
+    """Nodes of one processor each."""
+    env = {"RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-m", "support.ray_nodes", str(count)]
+    folder = tempfile.mkdtemp(prefix="mh-nodes-")
+    with subprocess.Popen(
+        command, env={**environment(env), "RAY_TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1],
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        try:
+            lines = iter(process.stdout.readline, "")
+            address = next((line.split()[1] for line in lines if line.startswith("address ")), "")
+            assert address, "no cluster came up"
+            yield RayNodes(address, env)
+        finally:
+            process.stdin.close()
+            process.wait(60)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(count: int) -> None:
+    """Serve the nodes until the input ends."""
+    made: Any = import_module("ray.cluster_utils").Cluster
+    quiet = {"include_dashboard": False, "object_store_memory": 80_000_000, "num_cpus": 1}
+    cluster = made(initialize_head=True, head_node_args=quiet)
+    for _ in range(count - 1):
+        cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    print("address", cluster.address, flush=True)
+    sys.stdin.read()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
+    os._exit(0)

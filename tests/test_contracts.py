@@ -113,7 +113,7 @@ def test_a_new_package_has_its_name_everywhere(tmp_path: Path) -> None:
         ("Idea Duel", "not a name"),
         ("virsci", "of this name"),
         ("../up", "not a name"),
-        ("class", "a word"),
+        ("class", "Python already uses"),
         ("json", "a module"),
         ("pydantic", "a module"),
     ],

@@ -59,7 +59,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert checked.code == 2
     found = checked.out.split("WRONG  ")[1:]
     for words, line in zip(
-        ("'name'", "'thing'", "export OPENAI_API_KEY", "127.0.0.1:9", "24 sci"), found, strict=True
+        ("'name'", "'thing'", "export OPENAI_API_KEY", "127.0.0.1:9", "scientists: 24"), found, strict=True
     ):
         assert words in line
     assert "models.cheap" in found[3]

@@ -58,11 +58,11 @@ def check_config(
     """Raises `ConfigError` if a cell's config does not fit the suite."""
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
-        if getattr(config.inputs, "idea", None) is not None:
+        if getattr(config.inputs, "idea", None):
             both = f"{where}: begin_with and inputs.idea both give its runs an idea"
             raise ConfigError(both, hint="leave one of them out")
-        if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
-            takers = ", ".join(name for name, system in systems().items() if "idea" in system.slots)
+        if {**condition, **suite.spec.begin_with} != condition and not _takes_idea(system_of(config)):
+            takers = ", ".join(name for name, system in systems().items() if _takes_idea(system))
             raise ConfigError(
                 f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, but {config.system} takes none",
                 hint=f"systems that do: {takers}",
@@ -82,6 +82,11 @@ def check_config(
                 f"{suite.name}: grid or variants set {key}, but no measure uses {root(key)}",
                 hint=f"measure {judge.measure if judge else root(key)}, or leave it out",
             )
+
+
+def _takes_idea(system: System) -> bool:
+    """Whether a run of it begins with one idea, given as a run's folder."""
+    return "idea" in system.slots and system.inputs.model_fields["idea"].default is None
 
 
 def judge_of(config: RunConfig) -> Judge:

@@ -20,9 +20,8 @@ from manyheads.suites.spec import leaves
 from manyheads.systems.exports import work
 from manyheads.systems.results import load
 from manyheads.web.folder import RunsFolder
-from manyheads.web.pages import LONGEST, render
+from manyheads.web.pages import LONGEST, render, words
 from manyheads.web.security import get
-from manyheads.web.table import values, words
 
 MOST = 4
 """Runs beside each other."""
@@ -85,7 +84,7 @@ def compare(request: Request) -> Response:
 def _parts(runs: RunsFolder, entry: RunEntry) -> dict[str, dict[str, str]]:
     """What is known of a run, by the parts of the page; a file that cannot be read gives nothing."""
     folder = runs.path(entry.folder)
-    about = {name: words(value) for name, value in values(runs, entry).items()}
+    about = {name: words(value) for name, value in runs.values(entry).items()}
     parts: dict[str, dict[str, str]] = {"Run": about, "Scores": {}, "Settings": {}, "Texts": {}}
     with suppress(UserError, OSError, ValueError):
         parts["Settings"] = {key: str(value) for key, value in leaves(read_yaml(folder / CONFIG))}

@@ -131,6 +131,10 @@ class RunsFolder:
             return "waiting" if self.waiting(entry.folder) else "running"
         return "failed" if child and child.error and entry.state != "finished" else entry.state
 
+    def values(self, entry: RunEntry) -> dict[str, str | float | None]:
+        """What a table shows of a run, by column."""
+        return {**entry.values, "state": self.state(entry)}
+
     def waiting(self, name: str) -> list[dict[str, Any]]:
         """The requests to people that a run waits for. A process of this server must have made them itself."""
         child = self.children.get(name)

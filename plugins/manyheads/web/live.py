@@ -154,7 +154,7 @@ def _place(event: Said | Waiting) -> Place:
 def _is_shown(event: AnyEvent) -> bool:
     match event:
         case Searched():
-            return not event.cached and event.outcome in ("found", "empty")  # warnings tell of the others
+            return not event.cached and event.outcome in ("found", "empty")  # the others are in the warnings
         case Warned():  # counted in the state, where they open
             return False
         case Said():  # a candidate's reply and a vote are shown by the event that follows

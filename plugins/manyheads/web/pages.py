@@ -299,3 +299,15 @@ def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
     for key in reversed(path):
         value = {key: value}
     return cast(dict[str, Any], value)
+
+
+Value = str | float | None
+
+
+def words(value: Value) -> str:
+    """A value as tables show it; empty for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -13,7 +13,7 @@ from manyheads.report.index import RunEntry
 from manyheads.systems.exports import ideas
 from manyheads.systems.results import load
 from manyheads.web.folder import LIVE, STATES, RunsFolder
-from manyheads.web.pages import render
+from manyheads.web.pages import Value, render, words
 from manyheads.web.security import get
 
 PER_PAGE = 100
@@ -23,7 +23,6 @@ KEYS = ("system", "state", "tag", "q", "column", "sort")
 """What an address of the table may hold, beside its page."""
 IDEA_RUNS = 20
 """Runs whose ideas are shown at once."""
-Value = str | float | None
 
 
 def routes() -> Iterator[BaseRoute]:
@@ -37,7 +36,7 @@ def run_list(request: Request) -> Response:
     system, state, tag, text, sort = (
         "".join(asked[key][:1]).strip() for key in ("system", "state", "tag", "q", "sort")
     )
-    every = [(entry, values(runs, entry)) for entry in runs.entries()]
+    every = [(entry, runs.values(entry)) for entry in runs.entries()]
     names = [*dict.fromkeys(name for _, values in every for name in values)]
     rows = [
         (entry, values)
@@ -95,20 +94,6 @@ def _order(rows: list[tuple[RunEntry, dict[str, Value]]], sort: str) -> None:
     column = sort.removeprefix("-")
     rows.sort(key=lambda row: _place(row[1].get(column)), reverse=sort != column)
     rows.sort(key=lambda row: row[1].get(column) in (None, ""))
-
-
-def values(runs: RunsFolder, entry: RunEntry) -> dict[str, Value]:
-    """What the table can show of a run, by column."""
-    return {**entry.values, "state": runs.state(entry)}
-
-
-def words(value: Value) -> str:
-    """A value as the table shows it; empty for None."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, bool):
-        return "yes" if value else ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
 def _matches(entry: RunEntry, text: str) -> bool:

@@ -55,6 +55,27 @@ def test_a_name_finds_its_run_and_two_of_one_name_are_told(project: Path) -> Non
     assert manyheads_command("show", "worst", cwd=project).code == 2
 
 
+@pytest.mark.slow
+def test_commands_that_take_several_runs_find_them_by_name_too(tmp_path: Path) -> None:
+    assert manyheads_command("run", "virsci", *SMALL, "-q", "-o", "deep/down/one", cwd=tmp_path).code == 0
+    measured = manyheads_command("measure", "one", "--embedding", "lexical", cwd=tmp_path)
+    assert (measured.code, (tmp_path / "deep/down/one/measure.json").is_file()) == (0, True), measured
+    assert manyheads_command("more", "one", "1", *SMALL, "-q", "-o", "two", cwd=tmp_path).code == 0
+    ranked = manyheads_command(
+        "ranking",
+        "judge",
+        "one#1",
+        "one#2",
+        "two",
+        "--target",
+        "We plan with owls.",
+        "--orders",
+        "2",
+        cwd=tmp_path,
+    )
+    assert ranked.code == 0, ranked
+
+
 def test_names_tags_and_notes_are_kept_and_removed(project: Path) -> None:
     manyheads_command("note", "first", "Read again.", "--tag", "owls", "--tag", "to send", cwd=project)
     assert [line.split()[0] for line in listed(project, "--tag", "owls")] == ["first"]

@@ -15,7 +15,7 @@ from pydantic import Field
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
 from manyheads.base.text import count, plain
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Json, Options, Spending, resumable, without_index
+from manyheads.cli.options import Changes, Json, Options, Spending, resumable, runs_found
 from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.cli.run import only_estimated
 
@@ -77,7 +77,7 @@ def new(folder: Folder, making: Making) -> None:
 class Adding(Options):
     texts: Annotated[
         tuple[Path, ...],
-        typer.Argument(metavar="RUN|FILE…", autocompletion=completion.runs, callback=without_index),
+        typer.Argument(metavar="RUN|FILE…", autocompletion=completion.runs, callback=runs_found),
     ]
     """Run folders, text files, or .jsonl files of abstracts."""
     maker: Annotated[str | None, typer.Option(metavar="NAME")] = None

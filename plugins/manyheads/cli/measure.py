@@ -10,7 +10,7 @@ import typer
 from pydantic import Field
 
 from manyheads.cli import completion
-from manyheads.cli.options import Options, without_index
+from manyheads.cli.options import Options, runs_found
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Measuring(Options):
     texts: Annotated[
         tuple[Path, ...],
-        typer.Argument(metavar="TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
+        typer.Argument(metavar="TEXT|RUN…", autocompletion=completion.runs, callback=runs_found),
     ]
     """Text files, .jsonl files of abstracts, or run folders."""
     against: Literal["corpus", "services"] = "corpus"

@@ -1,6 +1,7 @@
 """Options that several commands share, and how they become settings."""
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -253,13 +254,21 @@ class Changes(Options):
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 
-def without_index(named: list[Any]) -> list[Any]:
-    """Leave out the index page of runs, which `runs/*` matches too."""
-    from manyheads.report.index import INDEX, is_ours
+NAME = re.compile(r"([\w.-]{1,200})(#\d+)?")
+"""What may be a run's name, with the number of an idea."""
+
+
+def runs_found(named: list[Any]) -> list[Any]:
+    """Put the folders of runs in place of their names; leave out the index page of runs, which `runs/*` matches too."""
+    from manyheads.report.index import INDEX, is_ours, run_named
 
     paths = [Path(str(each)) for each in named]
     ours = [path.name == INDEX and len(named) > 1 and is_ours(path.parent) for path in paths]
-    return [each for each, left_out in zip(named, ours, strict=True) if not left_out]
+    found = [each for each, left_out in zip(named, ours, strict=True) if not left_out]
+    for place, each in enumerate(found):
+        if (name := NAME.fullmatch(str(each))) and (folder := run_named(Path(name[1]))) != Path(name[1]):
+            found[place] = type(each)(f"{folder}{name[2] or ''}")
+    return found
 
 
 def settings(values: Mapping[str, object], section: str = "") -> list[str]:

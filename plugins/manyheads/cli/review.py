@@ -18,8 +18,8 @@ from manyheads.cli.options import (
     Seed,
     Spending,
     resumable,
+    runs_found,
     settings,
-    without_index,
 )
 from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
 from manyheads.cli.run import Show, Start, begin, go, only_estimated, with_budget
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Reviewing(Spending):
     texts: Annotated[
         tuple[str, ...],
-        typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
+        typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=runs_found),
     ]
     """Papers (PDF, LaTeX, HTML, Word, …): files, folders, arXiv numbers, DOIs, links; text, Markdown or JSON files, .jsonl files of
     many texts, or run folders."""
@@ -203,7 +203,7 @@ def _in_words(score: "Figure") -> str:
 class Judging(Options):
     ideas: Annotated[
         tuple[str, ...],
-        typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=without_index),
+        typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=runs_found),
     ]
     """Run folders, text files, or texts in quotes."""
     target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.runs)]

@@ -12,7 +12,7 @@ from manyheads.base.files import inside
 from manyheads.base.folders import writing
 from manyheads.config import RunConfig
 from manyheads.engine.folder import new_folder
-from manyheads.report.index import RunEntry, entries, folders_of_runs
+from manyheads.report.index import RunEntry, entries, folders_of_runs, read_entries
 from manyheads.web.children import HIDDEN, Children
 from manyheads.web.live import Logs
 
@@ -64,7 +64,9 @@ class RunsFolder:
 
     def _read(self) -> list[RunEntry]:
         before = {each.folder: each for each in self._entries}
-        found = [each for each in entries(self.folder, before.values()) if each.state]
+        # at the first look, what the index of the folder keeps
+        here = entries(self.folder, before.values()) if before else read_entries(self.folder)
+        found = [each for each in here if each.state]
         names, elsewhere = {each.folder for each in found}, dict[str, Path]()
         for base in folders_of_runs(self._project) if self._project else ():
             if base == self.folder:
@@ -74,7 +76,7 @@ class RunsFolder:
                 for name, path in self._elsewhere.items()
                 if path.parent == base and name in before
             ]
-            for each in entries(base, kept):
+            for each in entries(base, kept) if kept else read_entries(base):
                 # a name that is taken is told with its folder
                 name = (
                     each.folder

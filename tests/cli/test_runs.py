@@ -2,6 +2,7 @@
 
 import csv
 import signal
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -134,6 +135,7 @@ def test_a_run_knows_how_it_ended(tmp_path: Path) -> None:
             with start("run", "virsci", *SMALL, "-o", name, *served_by(llm), cwd=tmp_path) as run:
                 while not (tmp_path / name / "result.json").exists():
                     assert run.poll() is None
+                    time.sleep(0.05)
                 run.send_signal(sent)
                 finish(run)
     assert end("asked") == ("stopped", "by its user")
@@ -152,3 +154,57 @@ def test_ideas_of_all_runs_are_a_table(tmp_path: Path) -> None:
     assert {row["run"] for row in rows} == {"one", "two"}
     assert [f"{row['run']}#{row['number']}" for row in rows] == [line.split()[0] for line in lines]
     assert all(row["title"] in line for row, line in zip(rows, lines, strict=True))
+
+
+async def test_a_page_that_is_opened_first_has_the_runs_own_notes_and_reason(project: Path) -> None:
+    manyheads_command("note", "first", "Read again.", cwd=project)
+    (project / "papers/20260102-000000-twin/ended.txt").write_text("stopped: the budget is spent\n")
+    async with owner(project / "runs", project=project) as client:
+        assert "Read again." in (await client.get("/runs/first")).text
+    async with owner(project / "runs", project=project) as client:
+        page = (await client.get("/runs/papers~20260102-000000-twin")).text
+        assert "the budget is spent" in page
+        assert "the budget is spent" in (await client.get("/runs?column=reason")).text
+
+
+async def test_runs_made_from_each_other_are_linked_by_their_places(project: Path) -> None:
+    """Not by their names: there are two twins."""
+    made = a_run(project / "papers/owls/made", finished=True, title="Made of a twin")
+    (made / "config.yaml").write_text("system: virsci\ninputs:\n  idea:\n  - ../../20260102-000000-twin#1\n")
+    parent = project / "papers/20260102-000000-twin"
+    (parent / "config.yaml").write_text("system: virsci\ninputs: {}\n")
+    async with owner(project / "runs", project=project) as client:
+        with_chain, without = [
+            (await client.get(f"/runs/{name}")).text for name in ("made", "20260102-000000-twin")
+        ]
+        assert "Made from each other" in with_chain
+        assert "Made from each other" not in without
+
+
+async def test_a_finished_run_that_cannot_be_read_has_a_page(project: Path) -> None:
+    (project / "first/result.json").write_text(
+        '{"system": "virsci", "finished": true, "format": 3, "result": {}}'
+    )
+    async with owner(project / "runs", project=project) as client:
+        assert (await client.get("/runs/first")).status_code == 200
+
+
+@pytest.mark.slow
+def test_what_goes_on_from_a_run_finds_its_corpus_and_prompts_from_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "papers.csv").write_text(
+        "title,abstract,authors,year\n"
+        + "".join(
+            f"Owls {n},We plan with {n} owls and mice.,Ada {n % 3};Bo {n % 2},{2000 + n}\n" for n in range(20)
+        )
+    )
+    built = manyheads_command("corpus", "build", "papers.csv", "-o", "mine", "--bound", "2012", "--embedding", "lexical", cwd=tmp_path)  # fmt: skip
+    assert built.code == 0, built
+    (tmp_path / "own/prompts").mkdir(parents=True)
+    (tmp_path / "my.yaml").write_text(
+        "system: virsci\ncorpus: ./mine\nembedding: lexical\nteam: {size: 2}\nturns: 1\n"
+    )
+    first = manyheads_command("run", "my.yaml", "--path", "own", "-q", "-o", "runs/y", cwd=tmp_path)
+    assert first.code == 0, first
+    (tmp_path / "elsewhere").mkdir()
+    more = manyheads_command("more", tmp_path / "runs/y", "1", "-q", "-o", "z", cwd=tmp_path / "elsewhere")
+    assert more.code == 0, more

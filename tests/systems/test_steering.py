@@ -47,10 +47,8 @@ class Thorough:
         if request.task == "add":
             return fill(request.form, request.request)
         if request.task == "edit":
-            name, field = next(
-                (each for each in fields.items() if each[1].get("type") == "string"), (None, {})
-            )
-            return {name: f"{field['default']} Mine."} if name else {}
+            texts = {name: field for name, field in fields.items() if field.get("type") == "string"}
+            return {name: f"{field['default']} Mine." for name, field in texts.items()}
         for action in ("back", "add", "pick", "edit", "accept"):
             if action in fields["action"]["enum"] and (request.stage, action) not in self.done:
                 self.done.append((request.stage, action))

@@ -254,7 +254,7 @@ class Changes(Options):
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 
-NAME = re.compile(r"([\w.-]{1,200})(#\d+)?")
+NAME = re.compile(r"([^/#\n\0]{1,200})(#\d+)?")
 """What may be a run's name, with the number of an idea."""
 
 

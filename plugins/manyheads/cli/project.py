@@ -162,16 +162,17 @@ def list_all(what: Listing) -> None:
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
     kind, resources = what.kind, Resources.of(what.path or ())
+    if (what.columns and kind != "runs") or ((what.csv or what.tag) and kind not in ("runs", "ideas")):
+        raise ConfigError(
+            "--columns is for runs, --csv and --tag are for runs and ideas",
+            hint="manyheads list runs --columns title,state,cost",
+        )
     if kind == "ideas" and what.csv:
         print_ideas(runs_tagged(what.tag))
         return
     if kind == "runs" and (what.csv or what.columns):
         print_runs(runs_tagged(what.tag), what.columns or "", as_csv=what.csv)
         return
-    if what.csv or what.columns:
-        raise ConfigError(
-            "--columns and --csv are for runs", hint="manyheads list runs --columns title,state,cost"
-        )
     lists: dict[str, Callable[[Resources], Iterable[tuple[str, str]]]] = {
         "systems": _systems, "configs": _configs, "suites": _suites, "corpora": _corpora, "roles": _roles,
         "runs": lambda resources: (in_short(*each) for each in runs_tagged(what.tag)),

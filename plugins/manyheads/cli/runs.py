@@ -1,11 +1,8 @@
 """The runs of a project as a table, `manyheads list runs --columns …`, their ideas, and what its owner notes of a run."""
 
-import csv
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -85,16 +82,19 @@ def _looked_up(folder: Path, path: str) -> Value:
     return None
 
 
+NO_SCORES = ("number", "turn", "round", "builds_on")
+
+
 def ideas_in_short(runs: Runs) -> Iterator[tuple[str, str]]:
     """Each idea of the runs in a line: RUN#NUMBER, its title and its scores. Runs without ideas are left out."""
     for folder, _ in runs:
         for row in _ideas(folder):
-            figures = [
-                f"{name} {value}"
+            scores = ", ".join(
+                f"{name} {value:g}"
                 for name, value in row.items()
-                if value and _is_figure(value) and name != "number"
-            ]
-            yield f"{folder}#{row.get('number', '')}", f"{row.get('title')}  ({', '.join(figures)})"
+                if isinstance(value, int | float) and not isinstance(value, bool) and name not in NO_SCORES
+            )
+            yield f"{folder}#{row['number']}", f"{row['title']}{f'  ({scores})' if scores else ''}"
 
 
 def print_ideas(runs: Runs) -> None:
@@ -103,19 +103,15 @@ def print_ideas(runs: Runs) -> None:
     _print(list(dict.fromkeys(name for row in rows for name in row)), rows, as_csv=True)
 
 
-def _is_figure(value: Value) -> bool:
-    return not value or bool(re.fullmatch(r"-?[\d.]+", str(value)))
-
-
-def _ideas(folder: Path) -> Iterator[dict[str, Value]]:
-    from manyheads.systems.exports import exported
+def _ideas(folder: Path) -> Iterator[dict[str, object]]:
+    from manyheads.systems.exports import ideas
+    from manyheads.systems.results import load
 
     with suppress(UserError):
-        text = cast(str, exported(folder, "csv"))
-        yield from csv.DictReader(StringIO(text))
+        yield from ideas(load(folder))
 
 
-def _print(columns: Sequence[str], rows: Sequence[dict[str, Value]], as_csv: bool) -> None:
+def _print(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_csv: bool) -> None:
     from manyheads.base.text import csv_text, plain
 
     if as_csv:
@@ -132,7 +128,7 @@ def _print(columns: Sequence[str], rows: Sequence[dict[str, Value]], as_csv: boo
     safe_console().print(table if rows else "none", markup=False)
 
 
-def _in_words(value: Value) -> str:
+def _in_words(value: object) -> str:
     return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 

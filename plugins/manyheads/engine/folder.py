@@ -31,7 +31,7 @@ from typing import Any, Self
 import yaml
 from pydantic_core import to_json
 
-from manyheads.base.errors import BudgetError, BugError, JournalError, UserError, scrubbed
+from manyheads.base.errors import BudgetError, BugError, JournalError, StoppedError, UserError, scrubbed
 from manyheads.base.files import make_folder, opened, replace_text
 from manyheads.base.folders import CONFIG, ENDED, EVENTS, JOURNAL, REPORT, TRACEBACK, writing
 from manyheads.config import RunConfig
@@ -183,7 +183,7 @@ class RunFolder:
 
 def _reason(error: BaseException) -> str:
     """Why a run ended early, in a line."""
-    if not isinstance(error, Exception):  # Ctrl-C, a program that wants no more events
+    if isinstance(error, StoppedError) or not isinstance(error, Exception):  # Ctrl-C, no more events wanted
         return "stopped: by its user"
     state = "stopped" if isinstance(error, BudgetError) else "failed"
     return f"{state}: {' '.join((error.message if isinstance(error, UserError) else repr(error)).split())}"

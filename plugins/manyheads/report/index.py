@@ -1,6 +1,7 @@
 """The start page of a folder of runs: `index.html`, newest first, each linked with runs made from it."""
 
 import json
+import logging
 import os
 import re
 from collections import defaultdict
@@ -8,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import islice
-from os.path import normpath
+from os.path import normpath, relpath
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -28,6 +30,7 @@ from manyheads.report.notes import NOTES, Notes, read_notes
 from manyheads.report.page import render
 from manyheads.report.top import read_measure
 
+log = logging.getLogger("manyheads")
 RUNS = "runs"
 """The default folder of runs."""
 INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
@@ -52,7 +55,7 @@ class RunEntry(BaseModel):
         models: by name.
         calls: None if unknown, as `tokens` and `cost`.
         at: start, in local time.
-        sources: names of input folders next to it: reviewed, ranked or continued runs.
+        sources: reviewed, ranked or continued runs among its inputs, as paths from the folder that it is in: names, for those next to it.
         measured: its novelty by measure, if measured.
         notes: name, tags and note that its owner gave it.
         stamp: sizes and times of its files, to notice changes.
@@ -85,7 +88,7 @@ class RunEntry(BaseModel):
     def values(self) -> dict[str, str | float | None]:
         """What a table shows of it, by column."""
         return {
-            "tags": ", ".join(self.notes.tags), "system": self.system, "models": ", ".join(self.models), "state": self.state,
+            "tags": ", ".join(self.notes.tags), "system": self.system, "models": ", ".join(self.models), "state": self.state, "reason": self.reason,
             "calls": self.calls, "tokens": self.tokens, "cost": self.cost, **self.measured, "begun": self.when,
         }  # fmt: skip
 
@@ -167,7 +170,15 @@ def folders_of_runs(base: Path = Path()) -> list[Path]:
             found += [folder] if runs else []
             if depth < DEPTH:
                 waiting += [(each, depth + 1) for each in inside if each not in runs and not _is_closed(each)]
+    if len(waiting) > MOST_FOLDERS:
+        _warn_of_size(base.resolve())
     return found
+
+
+@cache
+def _warn_of_size(base: Path) -> None:
+    """Once in a process."""
+    log.warning("warning: %s: runs were looked for in %s folders of it only", base, f"{MOST_FOLDERS:,}")
 
 
 def _is_closed(folder: Path) -> bool:
@@ -300,8 +311,11 @@ def _of_config(folder: Path) -> tuple[str, tuple[str, ...]]:
                     waiting += cast(list[Any], values)
                 case str() as value if value[-LONGEST:].count("/") and "\n" not in value:
                     path = Path(normpath(folder.absolute() / value.partition("#")[0]))
-                    if path.parent.name == folder.absolute().parent.name and path.name != folder.name:
-                        sources.append(path.name)
+                    base = folder.absolute().parent
+                    if (path / CONFIG).is_file() and path != folder.absolute():
+                        sources.append(relpath(path, base))
+                    elif path.parent.name == base.name and path.name != folder.name and not path.exists():
+                        sources.append(path.name)  # of a project that was moved, or a run that is gone
                 case _:
                     pass
     return plain(system[1]) if system else "", tuple(dict.fromkeys(reversed(sources)))

@@ -28,7 +28,9 @@ class Notes(Part):
 
 def notes_of(name: str, tags: Iterable[str], text: str) -> Notes:
     """Notes in their limits: a line of 200 characters, 20 tags of 40, a text of 5,000."""
-    known = dict.fromkeys(tag for each in tags if (tag := plain(each)[:40]))
+    known = dict.fromkeys(
+        tag for each in tags for part in each.split(",") if (tag := plain(part).strip()[:40])
+    )
     return Notes(name=plain(name)[:200], tags=tuple(known)[:20], text=printable(text).strip()[:5_000])
 
 

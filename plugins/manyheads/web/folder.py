@@ -1,6 +1,7 @@
 """The runs in a folder: which there are, how each stands, what it waits for, its files."""
 
 import time
+from os.path import normpath
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -45,7 +46,8 @@ class RunsFolder:
         """The folders of the project's other runs, by the name in addresses."""
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
-        self._lock, self._next, self._entries = Lock(), 0.0, list[RunEntry]()
+        self._lock, self._next, self._read_before = Lock(), 0.0, list[RunEntry]()
+        self._entries = list[RunEntry]()
 
     def entries(self) -> list[RunEntry]:
         """The runs, newest first, about a second old; those that wait for their start come first."""
@@ -63,10 +65,10 @@ class RunsFolder:
             return [*reversed(waiting), *self._entries]
 
     def _read(self) -> list[RunEntry]:
-        before = {each.folder: each for each in self._entries}
+        before = {each.folder: each for each in self._read_before}
         # at the first look, what the index of the folder keeps
         here = entries(self.folder, before.values()) if before else read_entries(self.folder)
-        found = [each for each in here if each.state]
+        found = [each for each in here if each.state and not (self.folder / each.folder).is_symlink()]
         names, elsewhere = {each.folder for each in found}, dict[str, Path]()
         for base in folders_of_runs(self._project) if self._project else ():
             if base == self.folder:
@@ -87,8 +89,22 @@ class RunsFolder:
                     names.add(name)
                     elsewhere[name] = base / each.folder
                     found.append(each.model_copy(update={"folder": name}))
-        self._elsewhere = elsewhere
-        return sorted(found, key=lambda each: (each.at, each.folder), reverse=True)
+        self._elsewhere, self._read_before = elsewhere, found
+        places = {each.folder: elsewhere.get(each.folder, self.folder / each.folder) for each in found}
+        names_at = {str(path): name for name, path in places.items()}
+        linked = [
+            each.model_copy(
+                update={
+                    "sources": tuple(
+                        names_at[place]
+                        for source in each.sources
+                        if (place := normpath(places[each.folder].parent / source)) in names_at
+                    )
+                }
+            )
+            for each in found
+        ]
+        return sorted(linked, key=lambda each: (each.at, each.folder), reverse=True)
 
     def entry(self, name: str) -> RunEntry:
         """A run by its folder's name; raises `MissingRunError`."""
@@ -109,6 +125,7 @@ class RunsFolder:
 
     def path(self, name: str) -> Path:
         """The folder of a run by its name, inside this folder or the project; raises `MissingRunError` otherwise."""
+        self.entries()  # finds the runs elsewhere
         if place := self._elsewhere.get(name):
             return place
         try:

@@ -88,14 +88,14 @@ def _onward(runs: RunsFolder, name: str) -> dict[str, Any]:
     with suppress(UserError):  # damaged
         result = load(runs.path(name), unfinished=False).result
         return {"chains": lists, "ideas": ideas_by_number(result), "result": result}
-    return {"chains": lists}
+    return {"chains": lists, "ideas": {}}
 
 
 def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> dict[str, Any]:
     child = runs.children.get(entry.folder)
     folder = runs.path(entry.folder)
     return {
-        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
+        "name": entry.folder, "state": state, "reason": entry.reason, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
         "warnings": log.warnings,
         "cost": _cost(log),
         "steers": entry.system in systems() and bool(systems()[entry.system].steers),
@@ -199,8 +199,9 @@ def steer_page(request: Request) -> Response:
 
 
 async def steer(request: Request, form: FormData) -> Response:
-    if stages := [each for each in form.getlist("steer") if isinstance(each, str)]:
-        _child(request).send({"do": "steer", "stages": stages})
+    stages = [each for each in form.getlist("steer") if isinstance(each, str)]
+    if stages and not _child(request).send({"do": "steer", "stages": stages}):
+        raise HTTPException(409, "This run does not take it now. Try again when it runs.")
     return _back(request)
 
 

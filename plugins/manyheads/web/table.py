@@ -62,7 +62,7 @@ def run_list(request: Request) -> Response:
         request, "runs.html.j2", rows=[(entry, {**values, **_figures(runs, entry, values)}) for entry, values in rows[(number - 1) * PER_PAGE : number * PER_PAGE]],
         total=len(rows), every=len(every), systems=sorted({entry.system for entry, _ in every if entry.system}), states=STATES,
         tags=sorted({each for entry, _ in every for each in entry.notes.tags}), tag=tag, system=system, state=state, q=text, number=number, pages=pages, link=link, sort=sort, names=names,
-        words=words, texts=("tags", "system", "models", "state", "begun"), columns=[each for each in names if each in (asked["column"] or (*USUAL, *["tags"] * any(entry.notes.tags for entry, _ in every)))],
+        words=words, texts=("tags", "system", "models", "state", "reason", "begun"), columns=[each for each in names if each in (asked["column"] or (*USUAL, *["tags"] * any(entry.notes.tags for entry, _ in every)))],
     )  # fmt: skip
 
 
@@ -70,14 +70,24 @@ def idea_list(request: Request) -> Response:
     """The ideas of the marked runs, else of the newest ones, with the numbers that each has."""
     runs: RunsFolder = request.app.state.runs
     marked, sort = request.query_params.getlist("run"), request.query_params.get("sort", "")
-    chosen = [each for each in runs.entries() if each.folder in marked or not marked][:IDEA_RUNS]
+    every = [each for each in runs.entries() if each.folder in marked or not marked]
+    chosen = every[:IDEA_RUNS]
     rows = [(entry, row) for entry in chosen for row in _ideas(runs, entry)]
     names = [
         *dict.fromkeys(name for _, row in rows for name, value in row.items() if not isinstance(value, str))
     ]
     _order(rows, sort)
     address = "/ideas?" + urlencode([("run", each) for each in marked])
-    return render(request, "ideas.html.j2", rows=rows, names=names, words=words, sort=sort, address=address)
+    return render(
+        request,
+        "ideas.html.j2",
+        rows=rows,
+        names=names,
+        words=words,
+        sort=sort,
+        address=address,
+        left=len(every) - len(chosen),
+    )
 
 
 def _ideas(runs: RunsFolder, entry: RunEntry) -> list[dict[str, Value]]:

@@ -81,6 +81,13 @@ class Journal:
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     @property
+    def blank(self) -> bool:
+        """Whether nothing is recorded, no fact either."""
+        tables = " UNION ALL ".join(f"SELECT 1 FROM {name}" for name in ("turn", "given_up", "fact"))
+        with self._speaking("it cannot be read"):
+            return not self._db.rows(f"{tables} LIMIT 1")
+
+    @property
     def useful(self) -> Usage:
         """Usage of the recorded turns; a damaged record counts nothing, as it stops the run only at its own turn."""
         with self._speaking("it cannot be read"):

@@ -25,7 +25,7 @@ from manyheads.base.files import replace_bytes
 from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
 from manyheads.config import RunConfig
-from manyheads.config.environment import lend
+from manyheads.config.environment import ADDRESSES, lend
 from manyheads.config.files import moved
 from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Place
@@ -78,7 +78,7 @@ class Wire:
     """
 
     def __init__(self, root: str) -> None:
-        self._root, self._numbers = root, itertools.count(1)
+        self.root, self._numbers = root, itertools.count(1)
         self._messages = asyncio.Queue[Message]()
         self._waiting = dict[int, asyncio.Future[None]]()
 
@@ -119,9 +119,9 @@ class Wire:
         """The same with the driver's folders."""
         match value:
             case bytes():
-                return value.replace(self._root.encode(), b"")
+                return value.replace(self.root.encode(), b"")
             case str():
-                return value.replace(self._root, "")
+                return value.replace(self.root, "")
             case Mapping():
                 return {key: self.placeless(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
             case list():
@@ -176,6 +176,8 @@ class Mirror:
 
     def sync(self) -> None:
         """Send changes of the folder: the new end of a log, other files whole."""
+        with suppress(OSError):  # it is in use; see `STALE`
+            os.utime(self._wire.root)
         if (self._folder / RECORD).exists() and (rows := self._note_rows()):
             self._wire.send("lookups", rows)
         now = dict[str, tuple[int, int, int]]()
@@ -255,12 +257,17 @@ class JobWorker:
 
     Args:
         base: the folder for its jobs' folders; None for the machine's temporary folder.
+        addresses: of model servers, by their variables, in place of the node's own; None to keep these.
     """
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, base: str | None, addresses: Mapping[str, str] | None = None) -> None:
         self._base = base or tempfile.gettempdir()
         self._wires = dict[str, Wire]()
         read_keys()  # a node has its own; none comes from the driver
+        if addresses is not None:  # the node's key must not go to another server than the driver's
+            for name in ADDRESSES:
+                os.environ.pop(name, None)
+            os.environ.update(addresses)
         for left in Path(self._base).glob(f"{JOB}*"):
             with suppress(OSError):
                 if time.time() - left.stat().st_mtime > STALE:
@@ -317,7 +324,8 @@ class JobWorker:
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{folder.relative_to(root).as_posix()}/"
                 names = [name.lstrip("/") for name in parcel.files]
-                mirror = Mirror(folder, wire, [n.removeprefix(prefix) for n in names if n.startswith(prefix)])
+                there = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+                mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
                 session = mirror.session = Session(
                     moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,

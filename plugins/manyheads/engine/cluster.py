@@ -60,7 +60,7 @@ REACH = 5.0
 """Seconds in which a cluster must answer."""
 PATIENCE = 60.0
 """Seconds in which a worker must give a sign of life, and then answer."""
-LEAVE = 3.0
+LEAVE = 10.0
 """Seconds in which a worker whose job is stopped must remove its folder."""
 LEAST_DISK = 1e9
 """Bytes that a worker's node needs for the folders of its jobs."""
@@ -124,12 +124,7 @@ class Cluster:
 
     @asynccontextmanager
     async def seat(self, *, alone: bool = False) -> AsyncGenerator[_Seat]:
-        """A worker with a free lane, or with no other job; placed if there are too few.
-
-        Raises:
-            ModelError: no node has room for any worker.
-            ConfigError: none can start, or they have another version of manyheads.
-        """
+        """A worker with a free lane, or with no other job; placed if there are too few. Raises as `about` if none can be used."""
         seat, errors = await self._taken(alone=alone), self.ray.exceptions
         try:
             yield seat
@@ -154,8 +149,7 @@ class Cluster:
                 unfit = isinstance(error, UserError)
                 if unfit and seat in self._seats:
                     self.workers, self._refusal = self.workers - 1, error
-                    if self.workers:
-                        log.warning("warning: %s; %d workers go on", error.message, self.workers)
+                    log.warning("warning: %s; %d workers are left", error.message, self.workers)
                 if isinstance(error, Exception):
                     self.drop(seat)
                 await self._leave(seat)
@@ -211,7 +205,7 @@ class Cluster:
         return found
 
     async def about(self, actor: Any, *wanted: Any) -> dict[str, Any]:
-        """See `JobWorker.about`. Raises as `seat`, and `RayError` if the worker is lost."""
+        """See `JobWorker.about`. Raises `ModelError` without room for it, `ConfigError` if it cannot start or has another version."""
         errors = self.ray.exceptions
         try:
             about = cast(dict[str, Any], await asyncio.wait_for(actor.about.remote(*wanted), PLACING))
@@ -264,8 +258,8 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
         )
     need_extra("ray", "--engine ray")
     os.environ.update({key: os.environ.get(key, value) for key, value in QUIET.items()})
-    # the names of Ray's sockets are 80 characters longer, and may have 104
-    short = "/tmp" if len(tempfile.gettempdir()) > 24 and os.path.isdir("/tmp") else None
+    long = len(tempfile.gettempdir()) > 24  # the names of Ray's sockets are 80 longer, and may have 104
+    short = "/tmp" if long and os.path.isdir("/tmp") else None
     own = None if address else Path(tempfile.mkdtemp(prefix="mh-ray-", dir=short))
     if own:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -365,12 +359,10 @@ class _Attempts:
     meter: Meter
     note: Callable[[AnyEvent], None]
     _turns: int = 0
-    _accepting: bool = False
 
     async def run(self) -> Failure | None:
         deaths, cluster = list[str](), self.executor.cluster
         errors: Any = cluster.ray.exceptions
-        self._accepting = self.executor.accept_changes
         while True:
             turns = self._turns
             try:
@@ -407,7 +399,7 @@ class _Attempts:
             finally:
                 with suppress(Exception):  # it may have ended, or its worker be gone
                     self.executor.cluster.ray.cancel(stream)
-                    await asyncio.wait_for(stream.completed(), LEAVE)
+                    await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
     async def _next_batch(self, stream: Any, seat: _Seat) -> list[Message]:
@@ -427,20 +419,17 @@ class _Attempts:
         """The job with what is recorded of it."""
         job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
-        files = {str(path): path.read_bytes() for path in files_in(folder)}
-        for name in _named_files(config):
-            path = Path(name)
+        own = [Path(base) / kind for base in config.paths for kind in ("roles", "prompts", "configs")]
+        files = dict[str, bytes]()
+        for path in (folder, *map(Path, _named_files(config)), *own):
             inner = [path] if path.is_file() else files_in(path)
             files |= {str(each): each.read_bytes() for each in inner}
-        for base in config.paths:
-            folders = (Path(base) / kind for kind in ("roles", "prompts", "configs"))
-            files |= {str(each): each.read_bytes() for folder in folders for each in files_in(folder)}
         if (folder / RECORD).exists():
             with reading(folder / RECORD) as record:
                 files[str(folder / RECORD)] = record.serialize()
         return Parcel(
             config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
-            embedder_of(config), self._accepting, executor.again, frozenset(allowed_words()),
+            embedder_of(config), executor.accept_changes, executor.again, frozenset(allowed_words()),
         )  # fmt: skip
 
 
@@ -478,10 +467,6 @@ class _Desk:
     actor: Any
     ticket: str
     _leases: dict[int, _Loan] = field(default_factory=dict[int, _Loan])
-
-    @property
-    def _folder(self) -> Path:
-        return self.attempts.job.folder
 
     async def take(self, message: Message) -> None:
         """Act on a message. Raises `UserError` if the driver's folder cannot be written, or the listener stops."""
@@ -524,16 +509,16 @@ class _Desk:
 
     def _write(self, kind: str, *parts: Any) -> None:
         """Mirror a change of the run's folder."""
-        with writing(self._folder):
+        with writing(folder := self.attempts.job.folder):
             if kind == "config":
-                keep_config(parts[0], self._folder, parts[1])
+                keep_config(parts[0], folder, parts[1])
                 return
             if kind == "lookups":
-                with LookupCache(self._folder / RECORD, record=True) as record:
+                with LookupCache(folder / RECORD, record=True) as record:
                     record.put(*parts)
                 return
-            path = self._folder / parts[0]
-            if ".." in path.parts or not path.resolve().is_relative_to(self._folder.resolve()):
+            path = folder / parts[0]
+            if ".." in path.parts or not path.resolve().is_relative_to(folder.resolve()):
                 raise JournalError(f"{path}: a worker names a file outside the run's folder")
             if kind == "gone":
                 path.unlink(missing_ok=True)

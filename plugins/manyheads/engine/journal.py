@@ -83,9 +83,9 @@ class Journal:
     @property
     def blank(self) -> bool:
         """Whether nothing is recorded, no fact either."""
-        tables = " UNION ALL ".join(f"SELECT 1 FROM {name}" for name in ("turn", "given_up", "fact"))
         with self._speaking("it cannot be read"):
-            return not self._db.rows(f"{tables} LIMIT 1")
+            query = "SELECT 1 FROM turn UNION ALL SELECT 1 FROM given_up UNION ALL SELECT 1 FROM fact LIMIT 1"
+            return not self._db.rows(query)
 
     @property
     def useful(self) -> Usage:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -81,6 +81,7 @@ class Wire:
         self.root, self._numbers = root, itertools.count(1)
         self._messages = asyncio.Queue[Message]()
         self._waiting = dict[int, asyncio.Future[None]]()
+        self.closed = asyncio.Event()
 
     def send(self, kind: str, *parts: Any) -> int:
         """Send what needs no answer; returns its number."""
@@ -130,24 +131,21 @@ class Wire:
                 return value
 
     @asynccontextmanager
-    async def pay(self, charge: Charge) -> AsyncGenerator[None]:
-        """The driver's meter around one request; a `core.Meter`."""
-        number, answer = self.request("pay", charge.most)
+    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[None]:
+        number, answer = self.request(kind, *parts)
         try:
             await answer
             yield
         finally:
-            self.send("release", number, charge.usage)
+            self.send("release", number, charge and charge.usage)
 
-    @asynccontextmanager
-    async def turn(self, server: Hashable, pace: Pace, until: float) -> AsyncGenerator[None]:
+    def pay(self, charge: Charge) -> AbstractAsyncContextManager[None]:
+        """The driver's meter around one request; a `core.Meter`."""
+        return self._loan("pay", charge.most, charge=charge)
+
+    def turn(self, server: Hashable, pace: Pace, until: float) -> AbstractAsyncContextManager[None]:
         """See `Gate`: a slot of the whole cluster."""
-        number, answer = self.request("slot", server, pace, until - time.monotonic())
-        try:
-            await answer
-            yield
-        finally:
-            self.send("release", number, None)
+        return self._loan("slot", server, pace, until - time.monotonic())
 
     def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
         """See `Gate`."""
@@ -305,10 +303,16 @@ class JobWorker:
             async for batch in wire.batches():
                 yield batch
         finally:
-            del self._wires[ticket]
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
             shutil.rmtree(root, ignore_errors=True)
+            del self._wires[ticket]
+            wire.closed.set()
+
+    async def left(self, ticket: str) -> None:
+        """Wait until a job that has ended, or was cancelled, has removed its folder."""
+        if wire := self._wires.get(ticket):
+            await wire.closed.wait()
 
     async def answer(self, ticket: str, number: int, problem: Any) -> None:
         """The driver's answer to a message; see `Wire.answer`."""
@@ -322,9 +326,8 @@ class JobWorker:
         try:
             with door(None):
                 folder = await asyncio.to_thread(unpack, parcel, root)
-                prefix = f"{folder.relative_to(root).as_posix()}/"
-                names = [name.lstrip("/") for name in parcel.files]
-                there = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+                prefix = f"{parcel.folder}/"
+                there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
                 mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
                 session = mirror.session = Session(
                     moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,

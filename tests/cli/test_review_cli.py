@@ -29,6 +29,17 @@ def test_texts_are_reviewed_one_run_each(home: Path) -> None:
     assert (folders[0] / "report.html").exists()
 
 
+def test_one_text_is_reviewed_here_on_every_engine(home: Path) -> None:
+    done = manyheads_command("review", "owls.md", "--repeats", "1", "--engine", "ray", cwd=home)
+    assert done.code == 0
+    assert "without Ray" in done.err
+    done = manyheads_command(
+        "review", "owls.md", "--repeats", "1", "--engine", "rya", "--out", "new", cwd=home
+    )
+    assert "rya" in done.message
+    assert not (home / "new").exists()
+
+
 def test_each_line_of_many_texts_is_reviewed(home: Path) -> None:
     lines = [json.dumps({"title": f"Idea {n}", "abstract": f"We plan with {n} owls."}) for n in (1, 2, 3)]
     (home / "ideas.jsonl").write_text("\n".join(lines), encoding="utf-8")

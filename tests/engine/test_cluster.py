@@ -87,12 +87,23 @@ def test_workers_that_are_killed_lose_no_turn_and_pay_none_twice(
     with LLM(delay=0.05) as undisturbed:
         done = manyheads_command("eval", suite, *served_by(undisturbed), "--out", "whole", cwd=tmp_path)
         assert done.code == 0
-    kills, lanes = 0, 2
+    kills, most, lanes = 0, 2, 2  # a job that loses three workers is set apart
     with LLM(delay=0.2) as llm:
-        words = ("eval", "mine", "--out", "out", *nodes.options, "--jobs", str(lanes), *served_by(llm))
+        words = (
+            "eval",
+            "mine",
+            "--out",
+            "out",
+            *nodes.options,
+            "--workers",
+            "2",
+            "--jobs",
+            str(lanes),
+            *served_by(llm),
+        )
         with start(*words, cwd=tmp_path, env=nodes.env) as process:
             at = 10
-            while process.poll() is None and kills < 4:
+            while process.poll() is None and kills < most:
                 if llm.calls >= at and (workers := [*nodes.processes()]):
                     with suppress(ProcessLookupError):
                         os.kill(workers[kills % len(workers)], signal.SIGKILL)
@@ -101,7 +112,7 @@ def test_workers_that_are_killed_lose_no_turn_and_pay_none_twice(
                 time.sleep(0.05)
             done = finish(process, 300)
     assert done.code == 0, done.err
-    assert kills == 4
+    assert kills == most
     need_equal(tmp_path / "whole", tmp_path / "out", requests=False)
     in_flight = 3  # questions at once of a team of three
     assert llm.calls <= undisturbed.calls + kills * lanes * in_flight
@@ -137,6 +148,30 @@ def test_one_budget_and_one_rate_limit_hold_over_all_workers(
         assert on_ray(nodes, tmp_path, "out", *flags).code == 0
         paid = sum(json.loads(path.read_text())["usage"]["calls"] for path in tmp_path.glob("out/cells/*/result.json"))  # fmt: skip
         assert llm.calls == paid
+
+
+def test_ctrl_c_leaves_no_folder_on_the_nodes(tmp_path: Path, suite: Path, nodes: RayNodes) -> None:
+    killed = {*nodes.folder.glob("manyheads-job-*")}
+    with LLM(delay=0.2) as llm:
+        words = ("eval", "mine", "--out", "out", *nodes.options, "--workers", "2", *served_by(llm))
+        with start(*words, cwd=tmp_path, env=nodes.env) as process:
+            while llm.calls < 5 and process.poll() is None:
+                time.sleep(0.05)
+            assert {*nodes.folder.glob("manyheads-job-*")} - killed
+            process.send_signal(signal.SIGINT)
+            assert finish(process, 100).code == 130
+    assert {*nodes.folder.glob("manyheads-job-*")} == killed
+
+
+def test_a_ray_of_its_own_starts_below_a_long_temporary_folder(tmp_path: Path) -> None:
+    for name in ("owls", "bats"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nWe plan with {name}.\n")
+    (long := tmp_path / ("long" * 20)).mkdir()
+    words = ("review", "owls.md", "bats.md", "--form", "conference", "--repeats", "1", "--engine", "ray")
+    with start(*words, "--workers", "1", cwd=tmp_path, env={"TMPDIR": str(long)}) as process:
+        done = finish(process, 300)
+    assert done.code == 0, done.err
+    assert len([*tmp_path.glob("runs/*/result.json")]) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,24 @@
 
 import asyncio
 import json
+import os
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from pydantic import TypeAdapter
 
+from manyheads import __version__
+from manyheads.base.errors import ConfigError
+from manyheads.base.folders import JOURNAL, TRACEBACK
 from manyheads.config import BudgetConfig
 from manyheads.engine.budget import Budget
-from manyheads.engine.cluster import OnRay
+from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
 from manyheads.engine.local import Local
@@ -30,20 +35,30 @@ class LostError(Exception):
     """What Ray raises of an actor that is gone."""
 
 
-RAY = Mock(exceptions=Mock(RayActorError=LostError))
+class TaskError(LostError):
+    """What Ray raises of a task's exception."""
+
+
+class NoRoomError(LostError):
+    """What Ray raises of an actor that fits no node."""
+
+
+RAY = Mock(exceptions=Mock(RayError=LostError, RayTaskError=TaskError, ActorUnschedulableError=NoRoomError))
 
 
 @dataclass
 class Nodes:
-    """Workers in this process, in the place of a cluster: the first ones are lost after some messages, but live on.
+    """Workers in this process, in the place of a cluster: the first ones are lost after some turns, but live on.
 
     Attributes:
-        lost: numbers of messages after which a worker is lost.
+        lost: numbers of turns after which a worker is lost.
+        full: whether a worker has no room for a job's folder.
     """
 
     base: Path
     lost: list[int] = field(default_factory=list[int])
     zombies: list[Any] = field(default_factory=list[Any])
+    full: bool = False
     ray: Any = RAY
 
     @asynccontextmanager
@@ -52,6 +67,10 @@ class Nodes:
         most = self.lost.pop(0) if self.lost else None
 
         def run(*given: Any) -> AsyncGenerator[Awaitable[Any]]:
+            if self.full:
+                raise TaskError(
+                    "ray::JobWorker.run() (pid=7, ip=10.0.0.7)\n\nOSError: No space left on device"
+                )
             return self._stream(worker.run(*given), most)
 
         def answer(*given: Any) -> None:
@@ -65,7 +84,8 @@ class Nodes:
     async def _stream(self, batches: Any, most: int | None) -> AsyncGenerator[Awaitable[Any]]:
         count = 0
         async for batch in batches:
-            if most is not None and (count := count + len(batch)) > most:
+            count += sum(kind == "keep" for kind, *_ in batch)
+            if most is not None and count > most:
                 self.zombies.append(batches)
                 raise LostError("the worker is gone")
             yield asyncio.sleep(0, batch)
@@ -73,16 +93,16 @@ class Nodes:
     def drop(self, seat: Any) -> None: ...
 
 
-def on_workers(job: Job, nodes: Nodes, *, calls: int | None = None) -> Failure | None:
+def on_workers(job: Job, nodes: Any, *, calls: int | None = None, meter: Any = None) -> Failure | None:
     async def run() -> Failure | None:
         budget = Budget(BudgetConfig(calls=calls))
         try:
-            executor = OnRay(nodes, host_factory, budget.open(job.folder.parent))  # pyright: ignore[reportArgumentType]
-            failure = await executor(job, budget.asking, lambda event: None)
+            executor = OnRay(nodes, host_factory, budget.open(job.folder.parent))
+            failure = await executor(job, meter or budget.asking, lambda event: None)
             await asyncio.sleep(0.1)  # in which a worker that was given up could ask
             return failure
         finally:
-            for each in nodes.zombies:
+            for each in getattr(nodes, "zombies", ()):
                 with suppress(RuntimeError):
                     await each.aclose()
             budget.close()
@@ -111,7 +131,7 @@ def test_a_worker_that_is_lost_leaves_its_job_to_the_next_and_asks_nothing_more(
             (tmp_path / name).mkdir()
         assert in_this_process(Job("run", tmp_path / "whole/run", config, "run")) is None
         undisturbed = llm.calls
-        nodes = Nodes(tmp_path, [25, 40])
+        nodes = Nodes(tmp_path, [3, 6])
         assert on_workers(Job("run", tmp_path / "lost/run", config, "run"), nodes) is None
         assert len(nodes.zombies) == 2
         assert llm.calls - undisturbed <= undisturbed + 2 * 2, "what was under way, of a team of two"
@@ -126,6 +146,7 @@ def test_a_worker_that_is_lost_leaves_its_job_to_the_next_and_asks_nothing_more(
     assert not [*tmp_path.glob("manyheads-job-*")]
 
 
+@pytest.mark.slow
 def test_a_worker_that_may_not_pay_asks_nothing_and_says_why(tmp_path: Path) -> None:
     with LLM() as llm:
         sets = ("embedding=lexical", "team.size=2", "turns=1", *served_by(llm)[3::2])
@@ -137,6 +158,124 @@ def test_a_worker_that_may_not_pay_asks_nothing_and_says_why(tmp_path: Path) -> 
         assert llm.calls == 5
     events = (tmp_path / "run/events.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["kind"] == "said" for line in events) <= 5
+
+
+def offline(tmp_path: Path) -> Job:
+    (tmp_path / "runs").mkdir()
+    config = load(["virsci"], ["embedding=lexical", "team.size=2", "turns=1", "models.default.name=offline"])
+    return Job("run", Path("runs/run"), config, "run")
+
+
+def test_a_resumed_job_keeps_its_look_ups_and_lies_in_its_own_folder_on_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job, numbers = offline(tmp_path), TypeAdapter(int)
+    assert on_workers(job, Nodes(tmp_path), calls=2)
+    with LookupCache(job.folder / RECORD, record=True) as record:
+        record.keep_answer("arxiv", "search", "owls", numbers, 3)
+    assert on_workers(job, Nodes(tmp_path), calls=1)
+    assert (job.folder / RECORD).exists()
+    with LookupCache(job.folder / RECORD, record=True) as record:
+        assert record.get("arxiv", "search", "owls", numbers) == 3
+    assert not [*tmp_path.glob("manyheads-job-*")]
+
+
+def test_what_is_wrong_with_one_job_is_its_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = offline(tmp_path)
+
+    @asynccontextmanager
+    async def broken(charge: Any) -> AsyncGenerator[None]:
+        raise sqlite3.OperationalError("disk I/O error")
+        yield
+
+    failure = on_workers(job, Nodes(tmp_path), meter=broken)
+    assert failure
+    assert "disk I/O error" in failure.reason
+    failure = on_workers(job, Nodes(tmp_path, full=True))
+    assert failure
+    assert "10.0.0.7: OSError: No space left" in failure.reason
+    assert "No space left" in (job.folder / TRACEBACK).read_text()
+    (job.folder / JOURNAL).write_bytes(b"no journal " * 100)
+    failure = on_workers(job, Nodes(tmp_path))
+    assert failure
+    assert JOURNAL in failure.reason
+
+
+def cluster(*starts: dict[str, Any] | Exception) -> Cluster:
+    """A cluster whose workers start one after the other with these versions or errors."""
+    left = [*starts]
+
+    def place(*given: Any) -> Any:
+        about = left.pop(0)
+        return Mock(about=Mock(remote=AsyncMock(side_effect=[about] if isinstance(about, dict) else about)))
+
+    ray = Mock(exceptions=RAY.exceptions)
+    ray.remote.return_value.options.return_value.remote.side_effect = place
+    return Cluster(ray, len(starts), 2, None)
+
+
+FIT = {"manyheads": __version__, "node": "one"}
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        NoRoomError("no node fits"),
+        TaskError(
+            "ray::JobWorker.about() (pid=7, ip=10.0.0.7)\nModuleNotFoundError: No module named 'manyheads'"
+        ),
+        {"manyheads": "0.0.1", "node": "other"},
+    ],
+)
+async def test_a_worker_that_cannot_be_used_is_done_without(unfit: dict[str, Any] | Exception) -> None:
+    nodes = cluster(FIT, unfit)
+    async with nodes.seat() as first, nodes.seat() as second:
+        assert first is second
+    assert nodes.workers == 1
+
+
+async def test_jobs_fail_with_the_reason_when_no_worker_can_be_used(tmp_path: Path) -> None:
+    lacking = TaskError(
+        "ray::JobWorker.about() (pid=7, ip=10.0.0.7)\nModuleNotFoundError: No module named 'x'"
+    )
+    nodes = cluster(lacking, lacking)
+
+    async def job() -> None:
+        async with nodes.seat():
+            raise AssertionError("it has no worker")
+
+    for error in await asyncio.gather(*(job() for _ in range(5)), return_exceptions=True):
+        assert isinstance(error, ConfigError)
+        assert "10.0.0.7: ModuleNotFoundError: No module named 'x'" in error.message
+
+
+def test_a_job_that_finds_no_worker_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failure = on_workers(job := offline(tmp_path), cluster({"manyheads": "0.0.1", "node": "other"}))
+    assert failure
+    assert "0.0.1" in failure.cause
+    assert not job.folder.exists()
+
+
+def test_a_worker_asks_the_drivers_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://node.example/v1")
+    monkeypatch.setenv("OLLAMA_HOST", "10.0.0.7")
+    JobWorker(str(tmp_path), {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert os.environ["OPENAI_BASE_URL"] == "http://127.0.0.1:9/v1"
+    assert "OLLAMA_HOST" not in os.environ
+
+
+async def test_a_folder_in_use_is_not_swept(tmp_path: Path) -> None:
+    (run := tmp_path / "manyheads-job-1/work/run").mkdir(parents=True)
+    os.utime(root := tmp_path / "manyheads-job-1", (0, 0))
+    Mirror(run, Wire(str(root)), ()).sync()
+    JobWorker(str(tmp_path))
+    assert run.exists()
+    os.utime(root, (0, 0))
+    JobWorker(str(tmp_path))
+    assert not root.exists()
 
 
 async def test_each_look_up_is_sent_once_and_is_found_on_the_drivers_side(tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ from support.command import environment
 
 @dataclass(frozen=True)
 class RayNodes:
-    """A running cluster: its address, and the environment of commands that use it."""
+    """A running cluster: its address, the environment of commands that use it, and its nodes' temporary folder."""
 
     address: str
     env: dict[str, str]
+    folder: Path
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ def ray_nodes(count: int = 2) -> Generator[RayNodes]:
     command = [sys.executable, "-m", "support.ray_nodes", str(count)]
     folder = tempfile.mkdtemp(prefix="mh-nodes-")
     with subprocess.Popen(
-        command, env={**environment(env), "RAY_TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        command, env={**environment(env), "RAY_TMPDIR": folder, "TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1],
     ) as process:  # fmt: skip
         assert process.stdin
@@ -59,10 +60,13 @@ def ray_nodes(count: int = 2) -> Generator[RayNodes]:
             lines = iter(process.stdout.readline, "")
             address = next((line.split()[1] for line in lines if line.startswith("address ")), "")
             assert address, "no cluster came up"
-            yield RayNodes(address, env)
+            yield RayNodes(address, env, Path(folder))
         finally:
             process.stdin.close()
-            process.wait(60)
+            try:
+                process.wait(120)
+            except subprocess.TimeoutExpired:
+                process.kill()
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -30,7 +30,7 @@ class Placement(Options):
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
     """The Ray cluster to use; run the command on one of its nodes. [default: RAY_ADDRESS, else a Ray of its own]"""
     workers: int | None = Field(default=None, ge=1)
-    """Ray's worker processes. [default: one for each processor]"""
+    """Ray's worker processes. [default: one for each free processor]"""
 
     def chosen(self, config: "RunConfig") -> str:
         """The engine that these options or the config name."""
@@ -66,9 +66,9 @@ class Running(Placement):
     """Runs in parallel; with --engine ray, on each worker."""
 
     @contextmanager
-    def opened(self, config: "RunConfig") -> "Generator[Engine]":
-        """The engine that these options or the config name."""
-        if self.chosen(config) == "local":
+    def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
+        """The engine that these options or the config name; this process, if it is to be `here`."""
+        if self.chosen(config) == "local" or here:
             from manyheads.engine.local import Process
 
             yield Process(self.jobs)

@@ -81,7 +81,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
         return
     with (
         resumable(),
-        running.opened(cells[0].config) as engine,
+        running.opened(cells[0].config, here=options.merge) as engine,
         jobs_progress("runs", len(graph)) as listener,
     ):
         work = run_jobs(

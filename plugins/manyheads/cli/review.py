@@ -84,6 +84,8 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
         )
     runs = [review_of(config, each) for each in named]
     alone = len(runs) == 1 and not options.shard
+    if running.chosen(config) != "local" and alone:
+        say("one text is reviewed in this process, without Ray", err=True)
     if alone:
         runs = [with_budget(runs[0], limits)]
     if only_estimated(runs, options, as_json=show.as_json):

@@ -7,6 +7,7 @@ from their last recorded turn. The driver answers the newest attempt at a job on
 import asyncio
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -28,13 +29,15 @@ from manyheads.base.errors import (
     ModelError,
     UserError,
     need_extra,
+    scrubbed,
 )
 from manyheads.base.files import cache_folder, opened, replace_bytes
-from manyheads.base.folders import JOURNAL, TRACEBACK, writing
+from manyheads.base.folders import JOURNAL, TRACEBACK, door, writing
 from manyheads.base.http import OverdueError, Pace, in_short, limiter
 from manyheads.base.sqlite import reading
+from manyheads.base.text import shortened
 from manyheads.config import RunConfig
-from manyheads.config.environment import allowed_words
+from manyheads.config.environment import ADDRESSES, allowed_words
 from manyheads.core import Charge, Meter, Usage
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import Shared
@@ -57,6 +60,8 @@ REACH = 5.0
 """Seconds in which a cluster must answer."""
 PATIENCE = 60.0
 """Seconds in which a worker must give a sign of life, and then answer."""
+LEAVE = 10.0
+"""Seconds in which a worker whose job is stopped must remove its folder."""
 LEAST_DISK = 1e9
 """Bytes that a worker's node needs for the folders of its jobs."""
 STORE = 100_000_000
@@ -96,6 +101,7 @@ class Cluster:
         self.ray, self.workers, self.lanes, self._base = ray, workers, lanes, base
         self._seats = list[_Seat]()
         self._free = asyncio.Condition()
+        self._refusal: UserError | None = None
 
     @property
     def at_once(self) -> int:
@@ -112,33 +118,52 @@ class Cluster:
         actor = self.ray.remote(JobWorker).options(
             num_cpus=1, max_concurrency=2 * self.lanes + 8, max_restarts=0, max_task_retries=0
         )
-        actor = actor.remote(str(self._base) if self._base else None)
-        return _Seat(actor, asyncio.ensure_future(_about(actor)))
+        addresses = {name: value for name in ADDRESSES if (value := os.environ.get(name))}
+        actor = actor.remote(str(self._base) if self._base else None, addresses)
+        return _Seat(actor, asyncio.ensure_future(self.about(actor)))
 
     @asynccontextmanager
     async def seat(self, *, alone: bool = False) -> AsyncGenerator[_Seat]:
-        """A worker with a free lane, or with no other job; placed if there are too few.
-
-        Raises:
-            ModelError: no node has room for it.
-            ConfigError: it has another version of manyheads.
-        """
-        async with self._free:
-            while (seat := self._choice(alone=alone)) is None:
-                await self._free.wait()
-            seat.jobs, seat.alone = seat.jobs + 1, alone
+        """A worker with a free lane, or with no other job; placed if there are too few. Raises as `about` if none can be used."""
+        seat, errors = await self._taken(alone=alone), self.ray.exceptions
         try:
-            await asyncio.shield(seat.ready)
             yield seat
-        except self.ray.exceptions.RayActorError:
-            self.drop(seat)
+        except errors.RayError as error:
+            if not isinstance(error, errors.RayTaskError):  # else it lives
+                self.drop(seat)
             raise
         finally:
+            await self._leave(seat)
+
+    async def _taken(self, *, alone: bool) -> _Seat:
+        """A placed worker. One that cannot be placed or used is done without, as long as there are others."""
+        while True:
             async with self._free:
-                seat.jobs, seat.alone = seat.jobs - 1, False
-                self._free.notify_all()
+                while (seat := self._choice(alone=alone)) is None:
+                    await self._free.wait()
+                seat.jobs, seat.alone = seat.jobs + 1, alone
+            try:
+                await asyncio.shield(seat.ready)
+                return seat
+            except BaseException as error:
+                unfit = isinstance(error, UserError)
+                if unfit and seat in self._seats:
+                    self.workers, self._refusal = self.workers - 1, error
+                    log.warning("warning: %s; %d workers are left", error.message, self.workers)
+                if isinstance(error, Exception):
+                    self.drop(seat)
+                await self._leave(seat)
+                if not unfit or not self.workers:
+                    raise
+
+    async def _leave(self, seat: _Seat) -> None:
+        async with self._free:
+            seat.jobs, seat.alone = seat.jobs - 1, False
+            self._free.notify_all()
 
     def _choice(self, *, alone: bool) -> _Seat | None:
+        if self._refusal and not self.workers:
+            raise self._refusal
         while len(self._seats) < self.workers:
             self._seats.append(self._place())
         free = [each for each in self._seats if not each.alone and each.jobs < (1 if alone else self.lanes)]
@@ -164,8 +189,9 @@ class Cluster:
             name, here = f"node {node['NodeManagerHostname']}", placed(node["NodeID"], soft=False)
             actor = self.ray.remote(JobWorker).options(num_cpus=0, scheduling_strategy=here).remote(None)
             try:
-                about = await _about(actor, tuple(variables), corpus)
-            except UserError as error:
+                about = await self.about(actor, tuple(variables), corpus)
+            except (UserError, self.ray.exceptions.RayError) as error:
+                error = error if isinstance(error, UserError) else ModelError(_in_a_line(error))
                 found.append(CheckResult(name, str(error), error))
                 continue
             lacks = [f"{each} is not set" for each in about["missing"]]
@@ -178,21 +204,37 @@ class Cluster:
             found.append(CheckResult(name, str(error) if lacks else disk, error if lacks else None))
         return found
 
+    async def about(self, actor: Any, *wanted: Any) -> dict[str, Any]:
+        """See `JobWorker.about`. Raises `ModelError` without room for it, `ConfigError` if it cannot start or has another version."""
+        errors = self.ray.exceptions
+        try:
+            about = cast(dict[str, Any], await asyncio.wait_for(actor.about.remote(*wanted), PLACING))
+        except errors.RayError as error:
+            never = isinstance(error, (errors.RayTaskError, errors.ActorUnschedulableError))
+            if never or getattr(error, "actor_init_failed", False):
+                raise ConfigError(
+                    f"Ray: a worker cannot start: {_in_a_line(error)}",
+                    hint="manyheads check SYSTEM --engine ray names the nodes; install the same versions on all",
+                ) from error
+            raise
+        except TimeoutError as error:
+            raise ModelError(
+                f"Ray: no node has a free processor for a worker since {PLACING:.0f} s",
+                hint="fewer --workers, or wait for the others' work: ray status",
+            ) from error
+        if about["manyheads"] != __version__:
+            raise ConfigError(
+                f"Ray: {about['node']} has manyheads {about['manyheads']}, this process {__version__}",
+                hint="install the same version on all nodes",
+            )
+        return about
 
-async def _about(actor: Any, *wanted: Any) -> dict[str, Any]:
-    try:
-        about = cast(dict[str, Any], await asyncio.wait_for(actor.about.remote(*wanted), PLACING))
-    except TimeoutError as error:
-        raise ModelError(
-            f"Ray: no node has a free processor for a worker since {PLACING:.0f} s",
-            hint="fewer --workers, or wait for the others' work: ray status",
-        ) from error
-    if about["manyheads"] != __version__:
-        raise ConfigError(
-            f"Ray: {about['node']} has manyheads {about['manyheads']}, this process {__version__}",
-            hint="install the same version on all nodes",
-        )
-    return about
+
+def _in_a_line(error: Exception) -> str:
+    """The last line of Ray's error, which is the reason, after the address of the node if it is named."""
+    node, last = re.search(r"\bip[=:]\s*([\w.:]+)", str(error)), str(error).strip().rpartition("\n")[2]
+    reason = scrubbed(shortened(last, 300)) or type(error).__name__
+    return f"{node[1]}: {reason}" if node else reason
 
 
 @contextmanager
@@ -201,7 +243,7 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
 
     Args:
         address: `HOST:PORT` or `auto`; None for `RAY_ADDRESS`, else a local one.
-        workers: None for one for each processor.
+        workers: None for one for each free processor.
         lanes: jobs at once of each worker.
 
     Raises:
@@ -216,15 +258,17 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
         )
     need_extra("ray", "--engine ray")
     os.environ.update({key: os.environ.get(key, value) for key, value in QUIET.items()})
-    own = None if address else Path(tempfile.mkdtemp(prefix="mh-ray-"))
+    long = len(tempfile.gettempdir()) > 24  # the names of Ray's sockets are 80 longer, and may have 104
+    short = "/tmp" if long and os.path.isdir("/tmp") else None
+    own = None if address else Path(tempfile.mkdtemp(prefix="mh-ray-", dir=short))
     if own:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         _warn_once()
     ray: Any = import_module("ray")
     try:
         _join(ray, address, own, workers)
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        yield Cluster(ray, workers or max(1, processors), lanes, own)
+        free = (os.cpu_count() if own else int(ray.available_resources().get("CPU", 1))) or 1
+        yield Cluster(ray, workers or free, lanes, own)
     finally:
         ray.shutdown()
         if own:
@@ -272,69 +316,72 @@ class OnRay:
     again: str | None = None
 
     async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        before, new = ended_at(job), not (job.folder / JOURNAL).exists()
-        with writing(job.folder):
-            job.folder.mkdir(parents=True, exist_ok=True)
-        journal = Journal(job.folder / JOURNAL)
+        before, journal = ended_at(job), None
         try:
+            with writing(job.folder):
+                job.folder.mkdir(parents=True, exist_ok=True)
+            journal = Journal(job.folder / JOURNAL)
             if ended_at(job) not in (None, before):
                 raise HeldError(f"{job.folder}: finished by another process")
-            attempts = _Attempts(self, job, journal, meter, note, empty=new)
-            failure = await attempts.run()
+            failure = await _Attempts(self, job, journal, meter, note).run()
         except HeldError:
             raise
-        except (BudgetError, JournalError) as error:
-            return Failure(str(error))
         except UserError as error:
-            return Failure(str(error), error.message)
+            failure = Failure(
+                str(error), "" if isinstance(error, BudgetError | JournalError) else error.message
+            )
         finally:
-            journal.close()
-        if attempts.empty:  # nothing was recorded: no folder stays, as of a run in this process
-            (job.folder / JOURNAL).unlink(missing_ok=True)
-            with suppress(OSError):
-                job.folder.rmdir()
+            if journal:
+                _close(journal)
         await asyncio.to_thread(list_run, job.folder)
         return failure
 
 
+def _close(journal: Journal) -> None:
+    """If nothing was recorded, neither the journal nor its folder stays, as of a run in this process."""
+    blank = False
+    with suppress(JournalError):
+        blank = journal.blank
+    journal.close()
+    if blank:
+        with suppress(OSError):  # the folder has more
+            journal.path.unlink(missing_ok=True)
+            journal.path.parent.rmdir()
+
+
 @dataclass
 class _Attempts:
-    """A job on one worker after the other until it ends.
-
-    Attributes:
-        empty: whether no worker has a journal of it yet.
-    """
+    """A job on one worker after the other until it ends."""
 
     executor: OnRay
     job: Job
     journal: Journal
     meter: Meter
     note: Callable[[AnyEvent], None]
-    empty: bool
     _turns: int = 0
-    _accepting: bool = False
 
     async def run(self) -> Failure | None:
         deaths, cluster = list[str](), self.executor.cluster
-        lost: Any = cluster.ray.exceptions.RayActorError
-        self._accepting = self.executor.accept_changes
+        errors: Any = cluster.ray.exceptions
         while True:
             turns = self._turns
             try:
                 # the last try of a job is alone, so that no other is blamed for what it does
                 async with cluster.seat(alone=len(deaths) == MOST_DEATHS - 1) as seat:
                     return await self._run_on(seat)
-            except lost as error:
+            except errors.RayTaskError as error:
+                return self._set_apart([str(error)], f"its worker failed: {_in_a_line(error)}")
+            except errors.RayError as error:
                 deaths = [*(deaths if self._turns == turns else ()), str(error)]
                 if len(deaths) == MOST_DEATHS:
-                    return self._set_apart(deaths)
+                    return self._set_apart(deaths, f"its worker died {MOST_DEATHS} times without a new turn")
 
-    def _set_apart(self, deaths: Sequence[str]) -> Failure:
+    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
         with writing(self.job.folder), (self.job.folder / TRACEBACK).open("a", encoding="utf-8") as file:
-            file.write("\n".join(deaths) + "\n")
+            file.write("\n".join(errors) + "\n")
         return Failure(
-            f"{self.job.folder}: its worker died {MOST_DEATHS} times without a new turn; see {TRACEBACK}\n"
-            "  next: give the nodes more memory, or run it alone: without --engine ray"
+            f"{self.job.folder}: {reason}; see {TRACEBACK}\n"
+            "  next: give the nodes more memory or disk, or run it alone: without --engine ray"
         )
 
     async def _run_on(self, seat: _Seat) -> Failure | None:
@@ -352,6 +399,7 @@ class _Attempts:
             finally:
                 with suppress(Exception):  # it may have ended, or its worker be gone
                     self.executor.cluster.ray.cancel(stream)
+                    await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
     async def _next_batch(self, stream: Any, seat: _Seat) -> list[Message]:
@@ -359,10 +407,9 @@ class _Attempts:
         coming = asyncio.ensure_future(_batch_of(stream))
         try:
             while not (await asyncio.wait({coming}, timeout=PATIENCE))[0]:
-                alive = asyncio.ensure_future(_about(seat.actor))
-                if not (await asyncio.wait({alive, coming}, timeout=PATIENCE, return_when="FIRST_COMPLETED"))[
-                    0
-                ]:
+                alive = asyncio.ensure_future(self.executor.cluster.about(seat.actor))
+                await asyncio.wait({alive, coming}, timeout=PATIENCE, return_when="FIRST_COMPLETED")
+                if not (alive.done() or coming.done()):
                     self.executor.cluster.drop(seat)
             return coming.result()
         finally:
@@ -370,22 +417,19 @@ class _Attempts:
 
     def _parcel(self) -> Parcel:
         """The job with what is recorded of it."""
-        job, executor = self.job, self.executor
+        job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
-        files = {str(path): path.read_bytes() for path in files_in(job.folder)}
-        for name in _named_files(config):
-            path = Path(name)
+        own = [Path(base) / kind for base in config.paths for kind in ("roles", "prompts", "configs")]
+        files = dict[str, bytes]()
+        for path in (folder, *map(Path, _named_files(config)), *own):
             inner = [path] if path.is_file() else files_in(path)
             files |= {str(each): each.read_bytes() for each in inner}
-        for base in config.paths:
-            folders = (Path(base) / kind for kind in ("roles", "prompts", "configs"))
-            files |= {str(each): each.read_bytes() for folder in folders for each in files_in(folder)}
-        if (job.folder / RECORD).exists():
-            with reading(job.folder / RECORD) as record:
-                files[str(job.folder / RECORD)] = record.serialize()
+        if (folder / RECORD).exists():
+            with reading(folder / RECORD) as record:
+                files[str(folder / RECORD)] = record.serialize()
         return Parcel(
-            config, str(job.folder.absolute()), files, None if self.empty else self.journal.copy(), executor.factory,
-            embedder_of(config), self._accepting, executor.again, frozenset(allowed_words()),
+            config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
+            embedder_of(config), executor.accept_changes, executor.again, frozenset(allowed_words()),
         )  # fmt: skip
 
 
@@ -424,10 +468,6 @@ class _Desk:
     ticket: str
     _leases: dict[int, _Loan] = field(default_factory=dict[int, _Loan])
 
-    @property
-    def _folder(self) -> Path:
-        return self.attempts.job.folder
-
     async def take(self, message: Message) -> None:
         """Act on a message. Raises `UserError` if the driver's folder cannot be written, or the listener stops."""
         kind, number, parts = message
@@ -436,7 +476,6 @@ class _Desk:
             case "keep":
                 await self._keep(number, *parts)
             case "state":
-                self.attempts.empty = False
                 journal.state(*parts)
             case "give_up":
                 journal.give_up(*parts)
@@ -470,16 +509,16 @@ class _Desk:
 
     def _write(self, kind: str, *parts: Any) -> None:
         """Mirror a change of the run's folder."""
-        with writing(self._folder):
+        with writing(folder := self.attempts.job.folder):
             if kind == "config":
-                keep_config(parts[0], self._folder, parts[1])
+                keep_config(parts[0], folder, parts[1])
                 return
             if kind == "lookups":
-                with LookupCache(self._folder / RECORD, record=True) as record:
+                with LookupCache(folder / RECORD, record=True) as record:
                     record.put(*parts)
                 return
-            path = self._folder / parts[0]
-            if ".." in path.parts or not path.resolve().is_relative_to(self._folder.resolve()):
+            path = folder / parts[0]
+            if ".." in path.parts or not path.resolve().is_relative_to(folder.resolve()):
                 raise JournalError(f"{path}: a worker names a file outside the run's folder")
             if kind == "gone":
                 path.unlink(missing_ok=True)
@@ -499,12 +538,14 @@ class _Desk:
 
         async def hold() -> None:
             try:
-                async with slot:
-                    lease.granted = True
-                    self._answer(number)
-                    await lease.released.wait()
-            except OverdueError as error:
-                self._answer(number, (error.seconds, error.paused))
+                with door(None):  # whatever it is, the worker must not wait for ever
+                    try:
+                        async with slot:
+                            lease.granted = True
+                            self._answer(number)
+                            await lease.released.wait()
+                    except OverdueError as error:
+                        self._answer(number, (error.seconds, error.paused))
             except UserError as error:
                 self._answer(number, error)
             finally:
@@ -522,9 +563,8 @@ class _Desk:
 
     async def settled(self) -> None:
         """Wait until all that was released is paid."""
-        await asyncio.gather(
-            *(each.task for each in self._leases.values() if each.task), return_exceptions=True
-        )
+        released = [each.task for each in self._leases.values() if each.task and each.released.is_set()]
+        await asyncio.gather(*released, return_exceptions=True)
 
     async def aclose(self) -> None:
         """Requests that were under way on a lost worker count as paid with the most that they may use."""
@@ -532,4 +572,5 @@ class _Desk:
             if lease.task and not lease.released.is_set():
                 lease.charge.usage = lease.charge.most if lease.granted else lease.charge.usage
                 lease.task.cancel()
+                lease.released.set()
         await self.settled()

@@ -81,6 +81,13 @@ class Journal:
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     @property
+    def blank(self) -> bool:
+        """Whether nothing is recorded, no fact either."""
+        with self._speaking("it cannot be read"):
+            query = "SELECT 1 FROM turn UNION ALL SELECT 1 FROM given_up UNION ALL SELECT 1 FROM fact LIMIT 1"
+            return not self._db.rows(query)
+
+    @property
     def useful(self) -> Usage:
         """Usage of the recorded turns; a damaged record counts nothing, as it stops the run only at its own turn."""
         with self._speaking("it cannot be read"):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ from manyheads.base.files import replace_bytes
 from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
 from manyheads.config import RunConfig
-from manyheads.config.environment import lend
+from manyheads.config.environment import ADDRESSES, lend
 from manyheads.config.files import moved
 from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Place
@@ -78,9 +78,10 @@ class Wire:
     """
 
     def __init__(self, root: str) -> None:
-        self._root, self._numbers = root, itertools.count(1)
+        self.root, self._numbers = root, itertools.count(1)
         self._messages = asyncio.Queue[Message]()
         self._waiting = dict[int, asyncio.Future[None]]()
+        self.closed = asyncio.Event()
 
     def send(self, kind: str, *parts: Any) -> int:
         """Send what needs no answer; returns its number."""
@@ -119,9 +120,9 @@ class Wire:
         """The same with the driver's folders."""
         match value:
             case bytes():
-                return value.replace(self._root.encode(), b"")
+                return value.replace(self.root.encode(), b"")
             case str():
-                return value.replace(self._root, "")
+                return value.replace(self.root, "")
             case Mapping():
                 return {key: self.placeless(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
             case list():
@@ -130,24 +131,21 @@ class Wire:
                 return value
 
     @asynccontextmanager
-    async def pay(self, charge: Charge) -> AsyncGenerator[None]:
-        """The driver's meter around one request; a `core.Meter`."""
-        number, answer = self.request("pay", charge.most)
+    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[None]:
+        number, answer = self.request(kind, *parts)
         try:
             await answer
             yield
         finally:
-            self.send("release", number, charge.usage)
+            self.send("release", number, charge and charge.usage)
 
-    @asynccontextmanager
-    async def turn(self, server: Hashable, pace: Pace, until: float) -> AsyncGenerator[None]:
+    def pay(self, charge: Charge) -> AbstractAsyncContextManager[None]:
+        """The driver's meter around one request; a `core.Meter`."""
+        return self._loan("pay", charge.most, charge=charge)
+
+    def turn(self, server: Hashable, pace: Pace, until: float) -> AbstractAsyncContextManager[None]:
         """See `Gate`: a slot of the whole cluster."""
-        number, answer = self.request("slot", server, pace, until - time.monotonic())
-        try:
-            await answer
-            yield
-        finally:
-            self.send("release", number, None)
+        return self._loan("slot", server, pace, until - time.monotonic())
 
     def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
         """See `Gate`."""
@@ -176,6 +174,8 @@ class Mirror:
 
     def sync(self) -> None:
         """Send changes of the folder: the new end of a log, other files whole."""
+        with suppress(OSError):  # it is in use; see `STALE`
+            os.utime(self._wire.root)
         if (self._folder / RECORD).exists() and (rows := self._note_rows()):
             self._wire.send("lookups", rows)
         now = dict[str, tuple[int, int, int]]()
@@ -255,12 +255,17 @@ class JobWorker:
 
     Args:
         base: the folder for its jobs' folders; None for the machine's temporary folder.
+        addresses: of model servers, by their variables, in place of the node's own; None to keep these.
     """
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, base: str | None, addresses: Mapping[str, str] | None = None) -> None:
         self._base = base or tempfile.gettempdir()
         self._wires = dict[str, Wire]()
         read_keys()  # a node has its own; none comes from the driver
+        if addresses is not None:  # the node's key must not go to another server than the driver's
+            for name in ADDRESSES:
+                os.environ.pop(name, None)
+            os.environ.update(addresses)
         for left in Path(self._base).glob(f"{JOB}*"):
             with suppress(OSError):
                 if time.time() - left.stat().st_mtime > STALE:
@@ -298,10 +303,16 @@ class JobWorker:
             async for batch in wire.batches():
                 yield batch
         finally:
-            del self._wires[ticket]
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
             shutil.rmtree(root, ignore_errors=True)
+            del self._wires[ticket]
+            wire.closed.set()
+
+    async def left(self, ticket: str) -> None:
+        """Wait until a job that has ended, or was cancelled, has removed its folder."""
+        if wire := self._wires.get(ticket):
+            await wire.closed.wait()
 
     async def answer(self, ticket: str, number: int, problem: Any) -> None:
         """The driver's answer to a message; see `Wire.answer`."""
@@ -315,9 +326,9 @@ class JobWorker:
         try:
             with door(None):
                 folder = await asyncio.to_thread(unpack, parcel, root)
-                prefix = f"{folder.relative_to(root).as_posix()}/"
-                names = [name.lstrip("/") for name in parcel.files]
-                mirror = Mirror(folder, wire, [n.removeprefix(prefix) for n in names if n.startswith(prefix)])
+                prefix = f"{parcel.folder}/"
+                there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
+                mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
                 session = mirror.session = Session(
                     moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,

@@ -68,6 +68,7 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path) as room, window(browser, room) as page:
         start(page, room, **SMALL, steer="topic")
         state(page, "waiting")
+        run = page.url
         page.get_by_role("link", name="Steer").click()
         check(page)
         page.locator("[value=idea]").check()  # in mid-run
@@ -95,6 +96,8 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
         assert page.get_by_label("Rationale").input_value() == "Hands see, too."
         page.get_by_label("Topic", exact=True).fill("Touch in the dark")
         page.get_by_role("button", name="Send the answer").click()
+        expect(page.get_by_label("Topic", exact=True)).to_be_hidden(timeout=LONG)
+        page.goto(run)  # a quick model has the next form ready, a slow one has not
         state(page, "waiting")
         page.get_by_role("link", name="Answer").click()
         picks, action = page.locator("[name=picks]"), page.locator("[name=action]")

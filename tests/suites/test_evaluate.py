@@ -52,8 +52,7 @@ def run(
     repeats, told = repeats or suite.spec.repeats, Told()
     cells = cells_of(suite, repeats, loader(suite.spec.configs), out, settings)
     work = run_jobs(suite, cells, out, engine=Process(2), accept_changes=accept, listener=told)
-    failures, accepted = asyncio.run(work)
-    return summarise(suite, cells, out, failures, repeats=repeats, accepted=accepted), told.states
+    return summarise(suite, cells, out, asyncio.run(work), repeats=repeats), told.states
 
 
 def change(suite_folder: Path, **keys: Any) -> None:

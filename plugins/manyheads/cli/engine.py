@@ -32,7 +32,7 @@ class Placement(Options):
     workers: int | None = Field(default=None, ge=1)
     """Ray's worker processes. [default: one for each free processor]"""
 
-    def chosen(self, config: "RunConfig") -> str:
+    def engine_name(self, config: "RunConfig") -> str:
         """The engine that these options or the config name."""
         engine = self.engine or config.engine or "local"
         if engine not in ENGINES:
@@ -43,7 +43,7 @@ class Placement(Options):
 
     def findings(self, config: "RunConfig") -> "list[CheckResult]":
         """What is wrong with the engine's nodes; none without Ray."""
-        if self.chosen(config) == "local":
+        if self.engine_name(config) == "local":
             return []
         from manyheads.config.keys import value_of
         from manyheads.engine.cluster import connected
@@ -68,7 +68,7 @@ class Running(Placement):
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
         """The engine that these options or the config name; this process, if it is to be `here`."""
-        if self.chosen(config) == "local" or here:
+        if self.engine_name(config) == "local" or here:
             from manyheads.engine.local import Process
 
             yield Process(self.jobs)

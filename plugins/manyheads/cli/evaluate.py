@@ -58,6 +58,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     from manyheads.suites.shards import Shard, shards_in
     from manyheads.suites.spec import read_suite
 
+    _check_shards(options)
     limits = Budget.parse(options.budget or ())
     suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases)
     times = options.repeats or suite.spec.repeats
@@ -69,11 +70,12 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
     shard = Shard.parse(options.shard) if options.shard else None
-    _need_one(options)
     merged = shards_in(options.folders) if options.merge else []
-    graph = jobs_of(shard.cells(cells) if shard else cells)
+    graph = jobs_of(cells)
+    total = len(graph)
     if shard:
-        limits = shard.share(limits, len(graph), len(jobs_of(cells)))
+        graph = jobs_of(shard.cells(cells))
+        limits = shard.share(limits, len(graph), total)
     left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished and not merged]
     runs = expected_runs(left)
     kinds = sorted({job.kind for job in left if job.kind != RUN})
@@ -88,23 +90,20 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
             suite, cells, folder, engine=engine, accept_changes=options.accept_changes, listener=listener,
             budget=limits, shard=shard, merged=merged,
         )  # fmt: skip
-        failures, accepted = asyncio.run(work)
+        outcome = asyncio.run(work)
     if shard:
-        say(
-            f"Shard     {folder}  ({len(graph)} of {len(jobs_of(cells))} runs; put all together: --merge FOLDER…)"
-        )
-        if failures:
+        say(f"Shard     {folder}  ({len(graph)} of {total} runs; put all together: --merge FOLDER…)")
+        if outcome.failures:
             raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
         return
-    evaluation = summarise(
-        suite, cells, folder, failures, repeats=times, accepted=accepted, settings=changes.sets or ()
-    )
+    evaluation = summarise(suite, cells, folder, outcome, repeats=times, settings=changes.sets or ())
     _show(suite, evaluation)
     if evaluation.results.failed or evaluation.results.lacking:
         raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
 
 
-def _need_one(options: Evaluating) -> None:
+def _check_shards(options: Evaluating) -> None:
+    """Raises `typer.BadParameter` for options of shards that do not go together."""
     if options.folders and not options.merge:
         raise typer.BadParameter(f"{options.folders[0]}: a folder is named only with --merge")
     if options.merge and (options.shard or options.estimate or options.budget):

@@ -84,7 +84,7 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
         )
     runs = [review_of(config, each) for each in named]
     alone = len(runs) == 1 and not options.shard
-    if running.chosen(config) != "local" and alone:
+    if running.engine_name(config) != "local" and alone:
         say("one text is reviewed in this process, without Ray", err=True)
     if alone:
         runs = [with_budget(runs[0], limits)]

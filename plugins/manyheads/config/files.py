@@ -35,7 +35,7 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
                 f"{path}: the config is empty", hint="name the system to run in it, such as system: virsci"
             )
         if of_run(path) and isinstance(corpus := data.get("corpus"), str):
-            data["corpus"] = in_full(corpus, path.parent)
+            data["corpus"] = _absolute(corpus, path.parent)
         yield {"name": path.stem, **data}
     for setting in sets:
         yield _relative_to(Path(), parse_set(setting))
@@ -246,10 +246,10 @@ def moved(config: RunConfig, move: Callable[[str], str]) -> RunConfig:
 
 def with_files_in_full(data: Mapping[str, Any], model: type[RunConfig], folder: Path) -> dict[str, Any]:
     """The config of a run's folder as `portable` gave it, its sections with the files in full."""
-    return _with_files(data, model, lambda name: in_full(name, folder))
+    return _with_files(data, model, lambda name: _absolute(name, folder))
 
 
-def in_full(name: str, folder: Path) -> str:
+def _absolute(name: str, folder: Path) -> str:
     """A path that is relative to a run's folder, as `portable` writes it, in full; any other text as it is."""
     near = name.startswith((f"{os.curdir}{os.sep}", f"{os.pardir}{os.sep}")) and "\n" not in name
     return os.path.normpath(folder.resolve() / name) if near else name

@@ -152,6 +152,8 @@ def read_entries(base: Path) -> list[RunEntry]:
 
 DEPTH, MOST_FOLDERS = 4, 5_000
 """How far below a project's folder its runs are looked for, and in how many folders at most."""
+RUN_FILES = (CONFIG, RESULT, JOURNAL)
+"""A folder with one of them is a run's."""
 NO_PROJECT = {"node_modules", "site-packages", "__pycache__"}
 
 
@@ -164,9 +166,7 @@ def folders_of_runs(base: Path = Path()) -> list[Path]:
                 Path(each) for each in sorted(os.scandir(folder), key=lambda each: each.name) if each.is_dir()
             ]
             inside = [each for each in inside if each.name[0] != "." and each.name not in NO_PROJECT]
-            runs = {
-                each for each in inside if any((each / name).exists() for name in (CONFIG, RESULT, JOURNAL))
-            }
+            runs = {each for each in inside if any((each / name).exists() for name in RUN_FILES)}
             found += [folder] if runs else []
             if depth < DEPTH:
                 waiting += [(each, depth + 1) for each in inside if each not in runs and not _is_closed(each)]
@@ -224,7 +224,7 @@ def _kept(base: Path) -> list[RunEntry]:
 def _stamp(folder: Path) -> tuple[int, ...]:
     """Time and size of each file that the list depends on; zeros for missing files."""
     stamp = list[int]()
-    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE, NOTES, ENDED):
+    for name in (*RUN_FILES, REPORT, MEASURE, NOTES, ENDED):
         try:
             stat = (folder / name).stat()
         except (OSError, ValueError):
@@ -241,7 +241,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> RunEntry:
         "folder": folder.name, "system": system, "sources": sources, "at": _began(folder), "report": stamp[3] > 0,
         "stamp": stamp, "notes": read_notes(folder) if stamp[5] else Notes(),
     }  # fmt: skip
-    if not any(stamp[:3]):
+    if not any(stamp[: len(RUN_FILES)]):
         return RunEntry(**about, state="")
     try:
         told = _Told.model_validate_json(read_text(folder / RESULT))

@@ -42,7 +42,7 @@ from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import CELLS, RUN, Cell, CellRow, jobs_of, judged_in, need_all
-from manyheads.suites.measuring import Coverage, open_corpora, replies_of, rows_of
+from manyheads.suites.measuring import Corpora, Coverage, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
 from manyheads.suites.report import Results, draw_suite, summary_table
 from manyheads.suites.shards import Shard, merge, not_there
@@ -284,6 +284,21 @@ class Evaluation:
 AGAIN = "the same manyheads eval command"
 
 
+@dataclass(frozen=True)
+class JobsOutcome:
+    """What came of a suite's jobs.
+
+    Attributes:
+        failures: by job.
+        accepted: changes of settings that were accepted.
+        corpora: those that texts are measured against, opened.
+    """
+
+    failures: Mapping[str, Failure]
+    accepted: Sequence[str]
+    corpora: Corpora
+
+
 async def run_jobs(
     suite: Suite,
     cells: Sequence[Cell],
@@ -295,7 +310,7 @@ async def run_jobs(
     budget: Budget | None = None,
     shard: Shard | None = None,
     merged: Sequence[Path] = (),
-) -> tuple[dict[str, Failure], list[str]]:
+) -> JobsOutcome:
     """Finish the runs and judgements of a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
 
     Args:
@@ -303,9 +318,6 @@ async def run_jobs(
         engine: where its runs and judgements run.
         shard: run only its jobs.
         merged: folders of shards: take the jobs from there, and run none.
-
-    Returns:
-        The failures by job, and the changes of settings that were accepted.
 
     Raises:
         ChangedError: the folder was made from another suite, config or prompts, and changes are not accepted.
@@ -328,32 +340,32 @@ async def run_jobs(
         finished = finished_jobs(graph)
         left = {key for key, ended in finished.items() if not ended}
         executor = not_there if merged else engine.executor(host_factory, shared, accept_changes, AGAIN)
-        open_corpora(suite.spec, mine)  # one that cannot be measured with is told before anything is paid
+        corpora = open_corpora(
+            suite.spec, mine
+        )  # one that cannot be measured with is told before anything is paid
         coverage = Coverage(suite.spec, graph, left, listener)
         failures = await Scheduler(executor, budget, coverage, at_once=engine.at_once).run(graph)
-    return failures, accepted
+    return JobsOutcome(failures, accepted, corpora)
 
 
 def summarise(
     suite: Suite,
     cells: Sequence[Cell],
     out: Path,
-    failures: Mapping[str, Failure],
+    outcome: JobsOutcome,
     *,
     repeats: int,
-    accepted: Sequence[str] = (),
     settings: Sequence[str] = (),
 ) -> Evaluation:
     """Measure the runs of a suite, and write its tables, plots and report.
 
     Args:
-        failures: by job, as `run_jobs` returns them, like the `accepted` changes.
+        outcome: of `run_jobs`.
         settings: changes by hand, for the report.
     """
-    spec = suite.spec
-    corpora = open_corpora(spec, cells)
+    spec, failures = suite.spec, outcome.failures
     replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
-    results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
+    results = Results(spec, rows_of(spec, cells, failures, outcome.corpora), replies)
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
         write(out / SUMMARY, summary_table(results))
@@ -362,7 +374,7 @@ def summarise(
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
         page = write_suite_page(
             out, suite, results, cells, pictures,
-            repeats=repeats, accepted=[*accepted], made=_made_with(cells, settings), calibrations=list(calibrations(suite, results.rows)), texts=texts,
+            repeats=repeats, accepted=[*outcome.accepted], made=_made_with(cells, settings), calibrations=list(calibrations(suite, results.rows)), texts=texts,
         )  # fmt: skip
     return Evaluation(results, page, tuple(pictures), arena)
 

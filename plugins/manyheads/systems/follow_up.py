@@ -7,7 +7,8 @@ from typing import get_origin
 
 from manyheads.base.errors import SubjectError
 from manyheads.base.folders import CONFIG
-from manyheads.config.files import in_full, read_yaml, with_files_in_full
+from manyheads.base.resources import Resources
+from manyheads.config.files import layers, with_files_in_full
 from manyheads.systems import system_of
 from manyheads.systems.ideas import idea_of, ideas_by_number
 from manyheads.systems.results import load
@@ -36,12 +37,8 @@ def follow_up(run: Path, name: str, numbers: Sequence[int] = ()) -> list[str]:
     many = get_origin(inputs.model_fields[taker].annotation) is tuple
     if len(named) > 1 and not many:
         raise SubjectError(f"{name}: begins with one idea, not with {len(named)}", hint="choose one")
-    config = read_yaml(run / CONFIG)
+    [config] = layers([str(run / CONFIG)], (), Resources.of())
     config = with_files_in_full(config, system_of(config["system"]).model, run)
-    config |= {
-        "corpus": in_full(config["corpus"], run),
-        "paths": [in_full(each, run) for each in config["paths"]],
-    }
     shared = COMMON - OWN | {name} & {config.get("system")}
     values = {key: config[key] for key in config if key in shared}
     values[f"inputs.{taker}"] = named if many else named[0]

@@ -159,7 +159,7 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
     [
         pytest.param(
             name,
-            marks=[pytest.mark.slow] * (name.startswith("virsci with") or name in ("discussion", "rebuttal")),
+            marks=[pytest.mark.slow] * (name.startswith("virsci") or name in ("discussion", "rebuttal")),
         )
         for name in RUNS
     ],

@@ -203,6 +203,7 @@ def test_what_was_under_way_at_a_kill_counts_against_a_limit(llm: LLM, home: Pat
     assert llm.calls == before
 
 
+@pytest.mark.slow
 def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine = home / "mine" / "prompts" / "scientist" / "idea.md.j2"
     mine.parent.mkdir(parents=True)

@@ -11,6 +11,7 @@ import pytest
 from manyheads.report.index import folders_of_runs, read_entry
 from support.command import finish, manyheads_command, served_by, start
 from support.events import a_run
+from support.faults import Fault
 from support.llm import LLM
 from support.web import owner
 
@@ -130,7 +131,8 @@ def test_a_run_knows_how_it_ended(tmp_path: Path) -> None:
     assert end("spent")[0] == "stopped"
     assert "budget" in end("spent")[1]
     assert "budget" in listed(tmp_path)[0]
-    with LLM(delay=0.3) as llm:
+    never = Fault("slow", times=None, when=lambda request: request.title == "Idea")
+    with LLM(faults=[never]) as llm:
         for name, sent in (("asked", signal.SIGINT), ("killed", signal.SIGKILL)):
             with start("run", "virsci", *SMALL, "-o", name, *served_by(llm), cwd=tmp_path) as run:
                 while not (tmp_path / name / "result.json").exists():

@@ -302,12 +302,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         BaseAgent.__init__(self, name=name, description=self.about)
 
     def run(
-        self,
-        messages: Any = None,
-        *,
-        stream: bool = False,
-        session: AgentSession | None = None,
-        **more: Any,
+        self, messages: Any = None, *, stream: bool = False, session: AgentSession | None = None, **more: Any
     ) -> Any:
         """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
 

@@ -155,12 +155,7 @@ class GovernedClient(
         self.text, self._reply_type = "", reply_type
 
     def _inner_get_response(
-        self,
-        *,
-        messages: Sequence[NativeMessage],
-        stream: bool,
-        options: Mapping[str, Any],
-        **kwargs: Any,
+        self, *, messages: Sequence[NativeMessage], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         """One governed request. A stream gives the answer as one chunk: a retry could not take back streamed text.
 

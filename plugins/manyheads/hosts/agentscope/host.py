@@ -150,10 +150,7 @@ class GovernedModel(ChatModelBase):
     """A thin wrapper of a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`."""
 
     def __init__(
-        self,
-        served: ServedModel[ChatModelBase],
-        ledger: Ledger,
-        reply_type: type[ReplyModel] | None = None,
+        self, served: ServedModel[ChatModelBase], ledger: Ledger, reply_type: type[ReplyModel] | None = None
     ) -> None:
         inner, config = None if served.local else served.client, served.config
         super().__init__(

@@ -170,7 +170,7 @@ def _set(folder: Path) -> Iterator[NewText]:
     run = judged_run(folder, RankingResult, {"target", "orders"}, "a ranking", JUDGED)
     ranked = [order.ranked for order in run.orders if order.ranked is not None]
     if not ranked or run.target is None or any(sorted(each) != [*range(len(run.items))] for each in ranked):
-        why = "a ranking must have the target and each idea once" if ranked else "no order has a ranking"
+        why = "a ranking of ideas and a target must have each idea once" if ranked else "no order has a ranking"
         raise RatingError(f"{folder}: {why}", hint=f"run it again: {JUDGED}")
     ranks = [*map(ranks_of, ranked)]
     texts = [as_ranked(each.title, each.text or "", each.fields, run.shown_fields) for each in run.items]

@@ -169,16 +169,18 @@ def sets_of(folders: Sequence[Path]) -> list[NewText]:
 def _set(folder: Path) -> Iterator[NewText]:
     run = judged_run(folder, RankingResult, {"target", "orders"}, "a ranking", JUDGED)
     ranked = [order.ranked for order in run.orders if order.ranked is not None]
-    if not ranked or run.target is None or any(sorted(each) != [*range(len(run.items))] for each in ranked):
-        why = "a ranking of ideas and a target must have each idea once" if ranked else "no order has a ranking"
+    quality, every = run.indicator, [*range(len(run.items))]
+    if not ranked or quality is None or run.target is None or any(sorted(each) != every for each in ranked):
+        whole = "a ranking of ideas and a target must have its quality, and each idea once"
+        why = whole if ranked else "no order has a ranking"
         raise RatingError(f"{folder}: {why}", hint=f"run it again: {JUDGED}")
     ranks = [*map(ranks_of, ranked)]
     texts = [as_ranked(each.title, each.text or "", each.fields, run.shown_fields) for each in run.items]
-    question = hash_of("\0".join((run.indicator, texts[0], *sorted(texts[1:]))))
-    case = Case(f"{run.indicator}-{question[:8]}", run.indicator, f"In {run.area}.\n\n{run.traits}")
+    question = hash_of("\0".join((quality, texts[0], *sorted(texts[1:]))))
+    case = Case(f"{quality}-{question[:8]}", quality, f"In {run.area}.\n\n{run.traits}")
     for number, (item, text) in enumerate(zip(run.items, texts, strict=True)):
         details = {
-            "quality": run.indicator, "number": str(number), "target": run.target.sha256 or hash_of(texts[0]),
+            "quality": quality, "number": str(number), "target": run.target.sha256 or hash_of(texts[0]),
             "run": str(folder.resolve()), "judge_ranks": " ".join(str(rank[number] + 1) for rank in ranks),
         }  # fmt: skip
         yield NewText(case, item.source or f"idea {number}", "", text, 0, item.source, None, details)

@@ -81,8 +81,9 @@ def test_pieces_with_another_sum_are_refused_and_a_later_try_asks_only_for_what_
 def test_a_copy_that_was_cut_short_goes_on_and_a_damaged_one_is_made_again(
     tmp_path: Path, manifest: Manifest
 ) -> None:
+    cut = Carrier(lose=20)
     with pytest.raises(CorpusError, match="gone"):
-        asyncio.run(local_copy(manifest, cut := Carrier(lose=20)))
+        asyncio.run(local_copy(manifest, cut))
     copy = asyncio.run(local_copy(manifest, rest := Carrier()))
     assert not {*cut.asked[:10]} & {*rest.asked}
     (copy / "scientists.json").write_text("[]")

@@ -1,4 +1,5 @@
-"""Corpora on a cluster whose nodes share no cache: they are sent once to a node, and built as in one process, whatever dies."""
+"""Corpora and papers on a cluster whose nodes share no cache: corpora are sent once to a node, and built as in one process, whatever
+dies; PDFs are read beside the workers."""
 
 import os
 import shutil
@@ -16,10 +17,12 @@ import pytest
 from manyheads.base.files import cache_folder
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
+from manyheads.documents.reading import MEMORY
 from support.command import Done, finish, manyheads_command, outcome_of, start
 from support.corpora import built, contents
 from support.embedding import needs_minilm
 from support.papers import papers, write_corpus
+from support.pdfs import body, heading, typeset
 from support.ray_nodes import RayNodes, ray_nodes
 from support.suites import write_suite
 
@@ -73,6 +76,29 @@ def test_a_corpus_is_sent_once_to_a_node_that_lacks_it_and_results_are_equal(
         known = known or copies(nodes)
         assert copies(nodes) == known
         assert [*known] == ["cache-1"]  # the first node uses the folder itself
+
+
+def test_pdfs_are_read_in_limited_processes_of_the_workers(tmp_path: Path, nodes: RayNodes) -> None:
+    for name in ("owls", "bats"):
+        story = [heading("1 Introduction"), body(f"We plan with {name}. ", 400)]
+        typeset(tmp_path / f"{name}.pdf", [], [heading("Abstract"), body(f"On {name}."), *story])
+    words = ("review", "owls.pdf", "bats.pdf", "--form", "conference", "--repeats", "1", *nodes.options)
+    parents, limits = set[bytes](), set[bytes]()
+    with start(*words, "--workers", "2", cwd=tmp_path, env=nodes.env) as process:
+        while process.poll() is None:
+            for reader in nodes.processes("manyheads.documents.reading"):
+                with suppress(OSError):
+                    status, own = Path(f"/proc/{reader}/status").read_bytes(), Path(f"/proc/{reader}/limits")
+                    parent = int(status.partition(b"PPid:")[2].split()[0])
+                    parents.add(Path(f"/proc/{parent}/cmdline").read_bytes())
+                    limits.add(own.read_bytes().partition(b"Max address space")[2].split()[0])
+            time.sleep(0.01)
+        done = finish(process, 100)
+    assert done.code == 0, done.err
+    assert parents
+    assert all(parent.startswith(b"ray::JobWorker") for parent in parents), parents
+    assert str(MEMORY).encode() in limits
+    assert len([*tmp_path.glob("runs/*/result.json")]) == 2
 
 
 @needs_minilm

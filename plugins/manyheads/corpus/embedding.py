@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import EmbeddingError, UserError, need_extra
-from manyheads.base.files import Closing, cache_folder, expanded, sha256_of
+from manyheads.base.files import Closing, cache_folder, expanded, own_cores, sha256_of
 from manyheads.base.sqlite import Database
 from manyheads.corpus import minilm
 from manyheads.corpus.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
@@ -162,11 +162,8 @@ def _tokenizer(folder: Path, max_tokens: int | None) -> "Tokenizer":
 
 @cache
 def _cores() -> ThreadPoolExecutor:
-    """One pool for all models: each thread runs its own batch, which is faster than several threads per batch. As many as
-    OMP_NUM_THREADS says, which Ray sets for its workers."""
-    most = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(most) if most.isdecimal() and int(most) else os.cpu_count()
-    return ThreadPoolExecutor(cores, thread_name_prefix="manyheads-model")
+    """One pool for all models: each thread runs its own batch, which is faster than several threads per batch."""
+    return ThreadPoolExecutor(own_cores(), thread_name_prefix="manyheads-model")
 
 
 class OnnxEmbedder:

@@ -95,10 +95,6 @@ class RemoteEmbedder:
             return partial(self._embedder.embed, texts)
         return asyncio.run_coroutine_threadsafe(self._send([*texts]), self._loop).result
 
-    def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
-        """Tokens of each text beyond the model's limit; None if the model does not state one."""
-        return unread(self._embedder, texts)
-
 
 # Texts beyond a model's limit.
 

@@ -193,7 +193,8 @@ class Cluster:
             options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
             here = _placed(self.ray.get_runtime_context().get_node_id())
             self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
-            self._manifests[name] = asyncio.create_task(asyncio.to_thread(_manifest, name))
+            announce = asyncio.to_thread(lambda: Manifest.of(name, resolve_corpus(name).absolute()))
+            self._manifests[name] = asyncio.create_task(announce)
         return ((await asyncio.shield(self._manifests[name]), self._source),)
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
@@ -272,10 +273,6 @@ def _placed(node: str) -> dict[str, Any]:
     """Ray's options of an actor on one node."""
     strategies = import_module("ray.util.scheduling_strategies")
     return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)}
-
-
-def _manifest(corpus: str) -> Manifest:
-    return Manifest.of(corpus, resolve_corpus(corpus).absolute())
 
 
 def _in_a_line(error: Exception) -> str:

@@ -212,7 +212,7 @@ class Cluster:
                 raise rows
             return rows
         raise ModelError(
-            f"Ray: {MOST_DEATHS} workers died on a batch of texts to embed",
+            f"Ray: {MOST_DEATHS} workers died on one batch of texts",
             hint="give the nodes more memory, or leave out --engine ray: what is embedded is kept",
         )
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from manyheads import __version__
 from manyheads.base.errors import ConfigError
 from manyheads.base.folders import JOURNAL, TRACEBACK
-from manyheads.config import BudgetConfig
+from manyheads.config import BudgetConfig, RunConfig
 from manyheads.engine.budget import Budget
 from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
@@ -60,6 +60,9 @@ class Nodes:
     zombies: list[Any] = field(default_factory=list[Any])
     full: bool = False
     ray: Any = RAY
+
+    async def corpora(self, config: RunConfig) -> tuple[()]:
+        return ()
 
     @asynccontextmanager
     async def seat(self, *, alone: bool = False) -> AsyncGenerator[Any]:

@@ -10,9 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from manyheads.base.files import CHECKSUMS
 from manyheads.corpus.building import build_corpus
+from manyheads.corpus.ecosystem import PAPERS
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.meta import AUTHORS, BuildOptions
+from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.retrieval import LiteratureDatabase
 from support.papers import write_corpus
 
@@ -43,6 +46,22 @@ def _built(records: str, options: str, name: str) -> Path:
     chosen = BuildOptions.model_validate_json(options)
     build_corpus(source, base / "whole", chosen, load_embedder("lexical"), name=name).close()
     return copied(base / "whole", base / name)
+
+
+def contents(corpus: Path) -> dict[str, object]:
+    """What a corpus holds: its files' bytes without the time of the build, and its banks' records with the bytes of their
+    vectors: the engine names its files by chance, and orders their content so."""
+    files = (path for path in corpus.iterdir() if path.is_file() and path.suffix != ".lock")
+    found: dict[str, object] = {path.name: path.read_bytes() for path in files if path.name != CHECKSUMS}
+    found["meta.json"] = {**json.loads((corpus / "meta.json").read_text()), "seconds": 0}
+    for name in (PAPERS, AUTHORS):
+        with EdgeStore.open(corpus / name, read_only=True) as bank:
+            found[name] = sorted(
+                (one.id, json.dumps(one.payload, sort_keys=True), one.vector.tobytes())
+                for one in bank.scroll(vectors=True)
+                if one.vector is not None
+            )
+    return found
 
 
 def vector_sources(database: LiteratureDatabase) -> dict[str, int]:

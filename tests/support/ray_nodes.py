@@ -3,6 +3,7 @@
 python -m support.ray_nodes 2      prints the address; ends, with all nodes, when its input ends
 """
 
+import ctypes
 import os
 import secrets
 import shutil
@@ -45,10 +46,11 @@ class RayNodes:
 
 
 @contextmanager
-def ray_nodes(count: int = 2) -> Generator[RayNodes]:
-    """Nodes of one processor each."""
+def ray_nodes(count: int = 2, *, hidden: Path | None = None) -> Generator[RayNodes]:
+    """Nodes of one processor each. Only the first one sees what is in `hidden`; then each has a cache of its own, `cache-N` in
+    their folder. Only for the superuser."""
     env = {"RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
-    command = [sys.executable, "-m", "support.ray_nodes", str(count)]
+    command = [sys.executable, "-m", "support.ray_nodes", str(count), *([str(hidden)] if hidden else [])]
     folder = tempfile.mkdtemp(prefix="mh-nodes-")
     with subprocess.Popen(
         command, env={**environment(env), "RAY_TMPDIR": folder, "TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -70,18 +72,33 @@ def ray_nodes(count: int = 2) -> Generator[RayNodes]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(count: int) -> None:
+def main(count: int, hidden: str | None = None) -> None:
     """Serve the nodes until the input ends."""
+
+    def own(number: int) -> dict[str, Any]:
+        folder = os.path.join(tempfile.gettempdir(), f"cache-{number}")
+        return {"env_vars": {"MANYHEADS_CACHE": folder}} if hidden else {}
+
     made: Any = import_module("ray.cluster_utils").Cluster
     quiet = {"include_dashboard": False, "object_store_memory": 80_000_000, "num_cpus": 1}
-    cluster = made(initialize_head=True, head_node_args=quiet)
-    for _ in range(count - 1):
-        cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    cluster = made(initialize_head=True, head_node_args={**quiet, **own(0)})
+    if hidden:
+        hide(hidden)
+    for number in range(1, count):
+        cluster.add_node(num_cpus=1, object_store_memory=80_000_000, **own(number))
     print("address", cluster.address, flush=True)
     sys.stdin.read()
     cluster.shutdown()
 
 
+def hide(folder: str) -> None:
+    """Lay an empty folder over another one, for this process and those that it starts."""
+    system, new_mounts, recursive, private = ctypes.CDLL(None), 0x20000, 0x4000, 0x40000
+    assert system.unshare(new_mounts) == 0
+    assert system.mount(b"none", b"/", None, recursive | private, None) == 0
+    assert system.mount(b"none", folder.encode(), b"tmpfs", 0, None) == 0
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])
     os._exit(0)

@@ -118,6 +118,12 @@ def allowed_files() -> int:
     return wanted if now == resource.RLIM_INFINITY else now
 
 
+def own_cores() -> int:
+    """Processors for this process: as many as OMP_NUM_THREADS says, which Ray sets for its workers, else all."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return (int(said) if said.isdecimal() else 0) or os.cpu_count() or 1
+
+
 # Paths from users.
 
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from manyheads.base.entry_points import load, misfit, points
 from manyheads.base.errors import DocumentError
-from manyheads.base.files import opened
+from manyheads.base.files import opened, own_cores
 from manyheads.base.text import count
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard
@@ -221,7 +221,7 @@ def _text(path: Path, limits: Limits) -> str:
     return text
 
 
-_places = threading.BoundedSemaphore(os.cpu_count() or 1)
+_places = threading.BoundedSemaphore(own_cores())
 """For processes at once."""
 
 

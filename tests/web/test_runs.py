@@ -155,6 +155,30 @@ async def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> Non
             assert (await client.get(f"/static/{file}")).status_code == 404
 
 
+async def test_a_link_to_a_run_is_listed_and_served_if_it_stays_in_the_project(tmp_path: Path) -> None:
+    outside = a_run(tmp_path / "outside", said("A", "secret"), finished=True)
+    project = tmp_path / "project"
+    deep = a_run(project / "a/b/c/d/e/f/deep", said("A", "known"), finished=True)
+    runs = project / "runs"
+    a_run(runs / "own", said("A", "known"), finished=True)
+    for place in (runs, project / "more"):
+        place.mkdir(exist_ok=True)
+        for name, target in {"near": deep, "far": outside, "loop": place / "loop", "up": project}.items():
+            (place / f"{name}-{place.name}").symlink_to(target)
+    async with owner(runs, project=project) as client:
+        listed = set(re.findall(r'href="/runs/([\w-]+)"', (await client.get("/runs")).text))
+        assert listed == {"own", "near-runs", "near-more"}
+        for name in listed:
+            for file in ("", "/report.html", "/files/events.jsonl"):
+                shown = await client.get(f"/runs/{name}{file}")
+                assert shown.status_code == 200
+                assert "known" in shown.text
+        (runs / "near-runs").unlink()  # turned elsewhere after it was listed
+        (runs / "near-runs").symlink_to(outside)
+        for name in ("far-runs", "far-more", "loop-runs", "near-runs"):
+            assert (await client.get(f"/runs/{name}/files/events.jsonl")).status_code == 404, name
+
+
 async def test_texts_of_strangers_are_harmless(tmp_path: Path) -> None:
     a_run(
         tmp_path / "20260101-000000-x", Stage(stage="s", title=HOSTILE, number=1, total=1), said(HOSTILE, HOSTILE),

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import anyio
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -33,7 +33,7 @@ from manyheads.systems.results import load, write_report
 from manyheads.web.children import Action, Child
 from manyheads.web.folder import LIVE, RunsFolder
 from manyheads.web.live import PART, WINDOW, Log, Look, Place, follow
-from manyheads.web.pages import Field, at, fields, for_browser, html, nested, render, stages_of, typed
+from manyheads.web.pages import Field, at, fields, for_browser, html, nested, render, stages_of, ticked, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
 MOMENT, MOMENTS, SOON = 0.05, 60, 10
@@ -78,16 +78,17 @@ def run_page(request: Request) -> Response:
     return render(
         request, "run.html.j2", entry=entry, notes=read_notes(folder), log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
-        **_state_values(runs, entry, log, state), **(_onward(runs, name) if state == "finished" else {}),
+        **_state_values(runs, entry, log, state), **(_onward(runs, name, request.query_params) if state == "finished" else {}),
     )  # fmt: skip
 
 
-def _onward(runs: RunsFolder, name: str) -> dict[str, Any]:
-    """What `onward.html.j2` shows of a run: ideas that others can begin with, and the chains that it stands in."""
+def _onward(runs: RunsFolder, name: str, query: QueryParams) -> dict[str, Any]:
+    """What `onward.html.j2` shows of a run: ideas that others can begin with, those ticked, and the chains that it stands in."""
     lists = [each for each in chains(runs.entries()) if any(run.folder == name for _, run in each)]
     with suppress(UserError):  # damaged
         result = load(runs.path(name), unfinished=False).result
-        return {"chains": lists, "ideas": ideas_by_number(result), "result": result}
+        ideas = ideas_by_number(result)
+        return {"chains": lists, "ideas": ideas, "result": result, "ticked": ideas.keys() & ticked(query)}
     return {"chains": lists, "ideas": {}}
 
 

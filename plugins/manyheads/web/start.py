@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.base.errors import UserError, problem_of
+from manyheads.base.errors import SubjectError, UserError, problem_of
 from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.environment import hosts
@@ -37,7 +37,7 @@ from manyheads.systems.follow_up import follow_up
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.folder import MissingRunError, RunsFolder
-from manyheads.web.pages import Field, at, fields, nested, render, stages_of, typed
+from manyheads.web.pages import Field, at, fields, nested, render, stages_of, ticked, typed
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
@@ -60,7 +60,6 @@ LEFT_OUT = ("system", "paths", "models", "roles")
 SOON, MOST_MODELS = 0.5, 30
 """Seconds in which a server must say which models it has, and how many are shown."""
 EMPTY: tuple[Any, ...] = ("", [], {}, None)
-NUMBER = re.compile(r"[0-9]{1,9}")
 MORE = "more"
 """The field for further keys, in YAML."""
 
@@ -107,17 +106,23 @@ def choice(request: Request) -> Response:
 
 
 def form_page(request: Request) -> Response:
-    return _page(request, _base(request), Filled())
+    try:
+        base = _base(request)
+    except SubjectError:
+        if len(request.query_params.getlist("idea")) < 2:
+            raise
+        page = request.url_for("run_page", name=request.query_params["run"]).path
+        return RedirectResponse(f"{page}?{request.url.query}#h-onward", 303)  # back to the ticks
+    return _page(request, base, Filled())
 
 
 def _base(request: Request) -> RunConfig:
     if (name := request.path_params["config"]) not in configs():
         raise HTTPException(404)
-    query, runs = request.query_params, cast(RunsFolder, request.app.state.runs)
-    if not (run := query.get("run")):
+    runs = cast(RunsFolder, request.app.state.runs)
+    if not (run := request.query_params.get("run")):
         return load([name])
-    numbers = [int(each) for each in query.getlist("idea") if NUMBER.fullmatch(each)]
-    return load([name], follow_up(runs.path(run), load([name]).system, numbers))
+    return load([name], follow_up(runs.path(run), load([name]).system, ticked(request.query_params)))
 
 
 def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:

@@ -14,7 +14,8 @@ from starlette.applications import Starlette
 
 from golden.runs import RESULTS
 from manyheads.base.sqlite import Database
-from manyheads.core.events import Asked, Stage, Warned
+from manyheads.core import Usage
+from manyheads.core.events import Asked, Estimated, Stage, Warned
 from manyheads.report.notes import read_notes
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import markdown
@@ -153,6 +154,19 @@ async def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> Non
             assert (await client.get(f"/runs/inside/files/{file}")).status_code == 404
         for file in ("../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "style.css/../../app.py"):
             assert (await client.get(f"/static/{file}")).status_code == 404
+
+
+async def test_a_page_shows_how_much_of_the_estimate_is_spent(tmp_path: Path) -> None:
+    begun = (Stage(stage="topic", title="Topic", number=1, total=5), said("A", "We plan."))
+    for name, estimates in (("20260101-000000-plain", []), ("20260101-000000-about", [98])):
+        told = [Estimated(usage=Usage(calls=calls)) for calls in estimates]
+        a_run(tmp_path / name, *begun, *told, finished=False)
+    async with owner(tmp_path) as client:
+        plain, about = [
+            (await client.get(f"/runs/20260101-000000-{each}")).text for each in ("plain", "about")
+        ]
+    assert "1 call ·" in plain
+    assert "1 of about 98 calls" in about
 
 
 async def test_a_link_to_a_run_is_listed_and_served_if_it_stays_in_the_project(tmp_path: Path) -> None:

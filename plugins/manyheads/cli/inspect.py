@@ -299,11 +299,9 @@ def show(options: Showing) -> None:
         write_or_print(content, out, as_json=form in ("json", "csl"))
     if out:
         say(out)
-    if run.state in ("running", "stopped", "failed"):
-        say(f"{options.run}: {end}", err=True)
     if run.state in ("stopped", "failed"):
-        limit = re.search(r"budget\.\w+", run.reason)
-        more = f" --set {limit[0]}=<larger>" if limit else ""
+        say(f"{options.run}: {end}", err=True)
+        more = f" --set {limit[0]}=<larger>" if (limit := re.search(r"budget\.\w+", run.reason)) else ""
         say(f"  next: manyheads resume {quote(str(options.run))}{more}", err=True)
 
 

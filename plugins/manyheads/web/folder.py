@@ -134,9 +134,8 @@ class RunsFolder:
     def path(self, name: str) -> Path:
         """The folder of a run by its name, inside this folder or the project; raises `MissingRunError` otherwise."""
         self.entries()  # finds the runs elsewhere
-        path = self._elsewhere.get(name)
-        if path is None and name[:1] not in ("", ".") and "/" not in name:
-            path = self.folder / name
+        hidden = name[:1] in ("", ".") or "/" in name
+        path = self._elsewhere.get(name, None if hidden else self.folder / name)
         if path is None or not self._holds(path):
             raise MissingRunError(name)
         return path.resolve()

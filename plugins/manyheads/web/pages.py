@@ -11,7 +11,7 @@ import nh3
 import yaml
 from markdown_it import MarkdownIt
 from markupsafe import Markup
-from starlette.datastructures import FormData, QueryParams
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -279,11 +279,6 @@ def _of_texts(options: Sequence[Schema]) -> bool:
 def stages_of(stages: Mapping[str, str]) -> Field:
     """The stages after which a person may steer, to be ticked."""
     return Field(("steer",), "Ask me after", "", "ticks", (*stages,), texts=(*stages.values(),))
-
-
-def ticked(query: QueryParams) -> list[int]:
-    """The numbers of the ideas that were ticked on a run's page."""
-    return [int(each) for each in query.getlist("idea") if re.fullmatch(r"[0-9]{1,9}", each)]
 
 
 def typed(form: FormData, name: str) -> str | None:

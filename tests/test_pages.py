@@ -75,15 +75,18 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all pages and examples of a worker: each would fill it again."""
+    return tmp_path_factory.getbasetemp() / "pages-cache"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_reader_can_follow_the_page(
-    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    cache_folder = tmp_path_factory.getbasetemp() / "pages-cache"
+def test_a_reader_can_follow_the_page(page: Path, tmp_path: Path, shared: Path) -> None:
     with fake() as llm:
-        for block, wanted, output in follow(page, tmp_path / "page", llm.url, cache_folder):
+        for block, wanted, output in follow(page, tmp_path / "page", llm.url, shared):
             again = f"make pages PAGES={name_of(page)}"
             assert alike(wanted, block.text), f"write it again: {again}\n\n{output}"
 
@@ -91,9 +94,9 @@ def test_a_reader_can_follow_the_page(
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
-def test_examples_run(example: Path, tmp_path: Path) -> None:
+def test_examples_run(example: Path, tmp_path: Path, shared: Path) -> None:
     (tmp_path / "here").mkdir()
-    env = environment(tmp_path, "http://127.0.0.1:9", tmp_path / "cache")
+    env = environment(tmp_path, "http://127.0.0.1:9", shared)
     done = subprocess.run(
         ["python", str(example)],
         cwd=tmp_path / "here",

@@ -10,6 +10,7 @@ import manyheads
 from support.command import SMALL, Done, manyheads_command, manyheads_process
 from support.packages import build, install, run_python, write_pack
 
+pytestmark = pytest.mark.slow
 DEBATE = Path(__file__).parent / "plugin_package"
 SOURCE = Path(manyheads.__file__).parents[1]
 LOOK = """
@@ -58,7 +59,6 @@ def seen(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return look(installed, tmp_path_factory.mktemp("bare"))
 
 
-@pytest.mark.slow
 def test_packs_add_roles_with_replies_of_their_own(seen: dict[str, Any]) -> None:
     assert {"advocate", "arbiter", "reader", "leader", "scientist"} <= set(seen["roles"])
     assert seen["problems"] == []
@@ -67,18 +67,15 @@ def test_packs_add_roles_with_replies_of_their_own(seen: dict[str, Any]) -> None
     assert "{%" not in seen["advocate"]
 
 
-@pytest.mark.slow
 def test_a_pack_of_data_is_never_imported(seen: dict[str, Any]) -> None:
     assert not seen["imported"]
 
 
-@pytest.mark.slow
 def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(seen: dict[str, Any]) -> None:
     assert seen["reviewer"] == "You review as the pack wants it: novelty in computer science.\n"
     assert "<idea>\nAn idea.\n</idea>" in seen["review"]
 
 
-@pytest.mark.slow
 def test_a_pack_brings_a_reader_of_documents(installed: Path, folder: Path) -> None:
     (folder / "owls.minutes").write_text(f"On Owls\nAnna: {'Owls hear. ' * 9}\nLi: {'They see. ' * 9}\n")
     lines = (
@@ -90,7 +87,6 @@ def test_a_pack_brings_a_reader_of_documents(installed: Path, folder: Path) -> N
         assert read.split() == ["On", "Owls", "Anna", "Li"]
 
 
-@pytest.mark.slow
 def test_a_pack_brings_a_source_of_papers_and_a_measure(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "idea.md").write_text("Sleep may help. It could.")
     env = {"PYTHONPATH": str(installed)}
@@ -103,7 +99,6 @@ def test_a_pack_brings_a_source_of_papers_and_a_measure(installed: Path, tmp_pat
     assert (measured.code, json.loads(measured.out)["extra"]) == (0, {"hedging": 0.4})
 
 
-@pytest.mark.slow
 def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path) -> None:
     (folder / "prompts/advocate").mkdir()
     (folder / "prompts/advocate/system.md.j2").write_text("My advocate {{ side }}.")
@@ -115,9 +110,9 @@ def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path)
 @pytest.mark.parametrize(
     ("reply", "replies", "words"),
     [
-        pytest.param("own.Note", "", "tried: none", marks=pytest.mark.slow),
-        pytest.param("own.Note", "from manyheads.asking.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter", marks=pytest.mark.slow),
-        pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
+        ("own.Note", "", "tried: none"),
+        ("own.Note", "from manyheads.asking.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter"),
+        ("other.Note", "", "no pack 'other' is installed"),
     ],
 )  # fmt: skip
 def test_a_reply_that_no_pack_brings_is_one_clear_error(
@@ -131,7 +126,6 @@ def test_a_reply_that_no_pack_brings_is_one_clear_error(
     assert "Traceback" not in told
 
 
-@pytest.mark.slow
 def test_two_packs_of_a_name_are_one_clear_error(tmp_path: Path) -> None:
     sites = [write_pack(tmp_path / f"site{n}", "twin", {}) for n in (1, 2)]
     points = sites[1] / "twin_pack-1.0.dist-info"
@@ -162,8 +156,8 @@ def words_of_warnings(done: Done) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("arguments", "warnings"),
     [
-        pytest.param(("run", "--help"), {"wreck": 1, "virsci": 1}, marks=pytest.mark.slow),
-        pytest.param(("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}, marks=pytest.mark.slow),
+        (("run", "--help"), {"wreck": 1, "virsci": 1}),
+        (("run", "virsci", *SMALL), {"wreck": 0, "virsci": 1}),
     ],
 )
 def test_a_broken_system_spoils_no_other(
@@ -173,10 +167,9 @@ def test_a_broken_system_spoils_no_other(
     assert (done.code, "wreck" in done.out, words_of_warnings(done)) == (0, False, warnings)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [("run", "wreck", "--topic", "Owls"), pytest.param(("run", "wreck"), marks=pytest.mark.slow)],
+    [("run", "wreck", "--topic", "Owls"), ("run", "wreck")],
 )
 def test_a_broken_system_says_what_is_wrong_where_it_is_asked_for(
     broken: Path, tmp_path: Path, arguments: tuple[str, ...]

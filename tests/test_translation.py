@@ -31,6 +31,7 @@ from support.requests import Request
 from support.scholar import Scholar, record
 from support.sight import SEEING
 
+pytestmark = pytest.mark.slow
 JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
 LITERAL = re.compile(r'(?:quoted\(|\[|== )"[^"]*"|"([^"]*)"')
 WORD = re.compile(r"[A-Za-z]{2,}")
@@ -154,16 +155,7 @@ RUNS: Mapping[str, tuple[Sets, Mapping[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=[pytest.mark.slow] * (name.startswith("virsci with") or name in ("discussion", "rebuttal")),
-        )
-        for name in RUNS
-    ],
-)
+@pytest.mark.parametrize("name", RUNS)
 async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: str) -> None:
     sets, answers = RUNS[name]
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -209,7 +201,7 @@ def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) 
     assert llm.calls > 6
 
 
-@pytest.mark.parametrize("vision", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("vision", [True, False])
 async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, vision: bool) -> None:
     captions = ("sparse robust robots", "", "causal agents")
     figures = tuple(Figure(number=str(at), caption=each, page=1) for at, each in enumerate(captions, 1))
@@ -241,17 +233,13 @@ REVIEWS: Mapping[str, Sets] = {
     "by an outline": ("mamorx.maker=outline", "mamorx.form=iclr"),
     "by a prompt": ("mamorx.maker=plain", "mamorx.form=free"),
 }
-OFTEN = ("committee", "whose model reads little at once", "by an outline")
-"""What others of these ask, too, but for a word."""
 CALLED = frozenset((
     "Abstract", "Figure", "Table", "clarity", "experiments", "impact", "Clarity", "Impact", "Experiments", "Leader", "ask", "delegate",
 ))  # fmt: skip
 """What the parts of a paper and the people of a committee are called."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in OFTEN)) for name in REVIEWS]
-)
+@pytest.mark.parametrize("name", REVIEWS)
 async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_path: Path, name: str) -> None:
     long = "sparse robust robots " * 500
     paper = {

@@ -28,6 +28,7 @@ RUNS = {
     "rebuttal": ("run", "rebuttal", "--set", "embedding=lexical", "--idea", "idea.md"),
     "conference-review": ("run", "conference-review", "--subject", "idea.md"),
 }
+ALSO = {HOSTS[1]: "rebuttal", HOSTS[2]: "conference-review"}
 LONGEST = 120
 """Seconds after which a command counts as hung."""
 AT_ONCE = 3
@@ -55,14 +56,15 @@ def is_bad(request: Request) -> bool:
 
 
 def kills(folder: Path) -> Figure:
-    """Runs of three systems on every host."""
+    """Runs of virsci on every host, of two other systems on one."""
     figure = Figure("kill -9 at random moments, resumed until the end")
     again = killed = 0
     rng = random.Random(5)
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     with LLM(delay=0.04, faults=[Fault("prose", times=None, when=is_bad)]) as llm:
         for host in HOSTS:
-            for name, command in RUNS.items():
+            for name in ("virsci", ALSO[host]) if host in ALSO else ("virsci",):
+                command = RUNS[name]
                 server = sets({"models.default.base_url": llm.base_url})
                 whole = [*command, "--model", "openai/test", *server, "--host", host, "--out"]
                 base, out = folder / f"{name}-{host}-whole", folder / f"{name}-{host}"

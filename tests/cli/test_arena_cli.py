@@ -149,6 +149,7 @@ def rated(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_raters_on_sheets_agree_with_each_other_and_with_a_measure(rated: Path) -> None:
     assert "0 answers added" in run("import", "a", "sheet-1.csv", cwd=rated)
     data = json.loads(run("agreement", "a", "--scores", "measures.jsonl", "--json", cwd=rated))

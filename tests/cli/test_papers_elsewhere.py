@@ -68,6 +68,7 @@ def test_what_names_a_paper_on_the_web(name: str, address: str | None) -> None:
     assert web_address(name) == address
 
 
+@pytest.mark.slow
 def test_a_folder_is_all_papers_in_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (mine := tmp_path / "mine").mkdir()
     latex(mine / "sent")

@@ -13,6 +13,7 @@ from golden.runs import FOLDERS
 from manyheads.report.index import folders_of_runs, read_entry
 from support.command import finish, manyheads_command, served_by, start
 from support.events import a_run
+from support.faults import Fault
 from support.llm import LLM
 from support.web import owner
 
@@ -148,7 +149,8 @@ def test_a_run_knows_how_it_ended(tmp_path: Path) -> None:
     shown = manyheads_command("show", "spent", cwd=tmp_path)
     assert "budget" in shown.err
     assert "manyheads resume spent --set budget.calls=" in shown.err
-    with LLM(delay=0.3) as llm:
+    never = Fault("slow", times=None, when=lambda request: request.title == "Idea")
+    with LLM(faults=[never]) as llm:
         for name, sent in (("asked", signal.SIGINT), ("killed", signal.SIGKILL)):
             with start("run", "virsci", *SMALL, "-o", name, *served_by(llm), cwd=tmp_path) as run:
                 while not (tmp_path / name / "result.json").exists():

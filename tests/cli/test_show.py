@@ -168,6 +168,7 @@ def test_word_without_its_extra_is_one_sentence(home: Path, monkeypatch: pytest.
     assert "[office]" in done.message
 
 
+@pytest.mark.slow
 def test_a_review_is_written_into_a_copy_of_its_pdf(tmp_path: Path) -> None:
     abstract = [heading("Abstract"), body("We ask whether owls can count.", 9)]
     typeset(tmp_path / "paper.pdf", [], [*abstract, heading("1 Introduction"), body("We begin.", 8)])

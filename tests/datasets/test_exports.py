@@ -18,7 +18,7 @@ from manyheads.datasets.opening import detect, open_corpus
 from support.datasets import read_papers
 from support.exports import EXPORTS, known_papers, ours
 
-MANY = int(os.environ.get("MANYHEADS_RECORDS", "10000"))
+MANY = int(os.environ.get("MANYHEADS_RECORDS", "2000"))
 
 
 @pytest.mark.parametrize(

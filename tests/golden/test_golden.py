@@ -1,4 +1,4 @@
-"""Every system's `result.json` is the frozen one, on every host."""
+"""Every system's `result.json` is the frozen one, each case on two hosts."""
 
 import shutil
 from pathlib import Path
@@ -13,16 +13,13 @@ QUICK = (
     "rebuttal", "ranking", "scipip", "mamorx",
 )  # fmt: skip
 """What the quick suite runs; hosts/test_native_teams.py holds the hosts beside each other."""
+OTHERS = {name: HOSTS[2 - number % 2] for number, name in enumerate(CASES)}
+"""The second host of a case, in turn."""
+QUICKLY = {*((name, HOSTS[0]) for name in QUICK), ("virsci-replayed", HOSTS[1])}
 ON_HOSTS = [
-    pytest.param(
-        name,
-        host,
-        marks=[pytest.mark.slow]
-        if name not in QUICK or (host != HOSTS[0] and (name, host) != ("virsci-replayed", HOSTS[1]))
-        else [],
-    )
+    pytest.param(*case, marks=[] if case in QUICKLY else [pytest.mark.slow])
     for name in CASES
-    for host in HOSTS
+    for case in ((name, HOSTS[0]), (name, OTHERS[name]))
 ]
 
 

@@ -19,14 +19,14 @@ PRICE = {"input": 1000.0, "output": 2000.0}
 
 
 @pytest.mark.parametrize(
-    ("fault", "tokens"),
-    [(Fault("status", times=None), 0), (Fault("slow", times=None), 99)],
+    ("fault", "tokens", "patience"),
+    [(Fault("status", times=None), 0, 30), (Fault("slow", times=None), 99, 0.5)],
     ids=["500s", "never answers"],
 )
-async def test_a_retry_is_a_call(llm: LLM, host: Hosting, fault: Fault, tokens: int) -> None:
+async def test_a_retry_is_a_call(llm: LLM, host: Hosting, fault: Fault, tokens: int, patience: float) -> None:
     llm.faults.append(fault)
     budget = Budget(BudgetConfig(calls=3))
-    settings = {"retries": 5, "timeout": 0.1, "max_wait": 0.01, "max_tokens": 99, "price": PRICE}
+    settings = {"retries": 5, "timeout": patience, "max_wait": 0.01, "max_tokens": 99, "price": PRICE}
     async with host(model(llm, **settings)) as on:
         with pytest.raises(BudgetError, match=r"calls is 3, used: 3"):
             await Budgeted(on, budget.asking).ask(turn())

@@ -55,6 +55,7 @@ async def text(library: Library, address: str, title: str = NAMED) -> Document:
     return await fulltext.open_text(library, ID, title, address)
 
 
+@pytest.mark.slow
 async def test_an_open_text_is_read_once_behind_a_few_redirections_if_it_is_the_paper(
     library: Library, home: FileServer
 ) -> None:

@@ -339,12 +339,12 @@ async def test_a_service_with_too_many_requests_is_left_alone_by_all() -> None:
 
 
 async def test_a_wait_that_leaves_no_time_is_not_begun() -> None:
-    asked = service(patience=0.5)
+    asked = service(patience=5)
     sent, send = failing(RefusedError(429, 60.0))
     start = time.monotonic()
     with pytest.raises(LiteratureError, match="429 Too Many Requests") as caught:
         await asked.call(send, "search")
-    assert time.monotonic() - start < 0.2
+    assert time.monotonic() - start < 2
     assert (len(sent), caught.value.tried) == (1, "once")
     assert "no time is left" in str(caught.value)
 
@@ -355,7 +355,7 @@ async def test_the_patience_bounds_tries_and_waits_together() -> None:
     start = time.monotonic()
     with pytest.raises(LiteratureError, match="503"):
         await asked.call(send, "search")
-    assert 0.1 < time.monotonic() - start < 0.7
+    assert 0.1 < time.monotonic() - start < 3
     assert 2 <= len(sent) < 100
 
 

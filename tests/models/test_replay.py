@@ -50,6 +50,7 @@ def never_alike(llm: LLM) -> None:
     llm.answers |= {"choice": choice, "invite": guest, "question": "Why?"}
 
 
+@pytest.mark.slow
 async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(tmp_path: Path):
     with LLM(delay=0.01) as llm:
         never_alike(llm)

@@ -19,7 +19,7 @@ RATINGS = RatingTable(
 @pytest.fixture(scope="module")
 def comparison() -> RatingSummary:
     scores = [TextScore(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
-    return compare(RATINGS, scores, "on")
+    return compare(RATINGS, scores, "on", resamples=50)
 
 
 def test_a_plot_tells_n_and_r(comparison: RatingSummary, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def change(suite_folder: Path, **keys: Any) -> None:
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **keys}))
 
 
+@pytest.mark.slow
 def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
     write_suite(tmp_path / "evals", "mine", repeats=1)
     done = manyheads_command("eval", "mine", "--path", tmp_path, "--set", "ideas.keep=2", cwd=tmp_path)

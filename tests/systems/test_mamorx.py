@@ -16,7 +16,7 @@ from manyheads.literature import fulltext
 from support.direct import EVERY, NAME, Play, Played, config_for, play
 from support.faults import Fault
 from support.files import FileServer
-from support.hosts import BOTH
+from support.hosts import BOTH, HOSTS
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, committee, tei
 from support.pdfs import TITLE as HEAD
@@ -548,10 +548,13 @@ async def test_a_spent_budget_leaves_the_draft_with_what_was_found_of_its_source
     )
 
 
-@pytest.mark.parametrize("host", EVERY)
-@pytest.mark.parametrize("tools", [BY_TOOL, pytest.param(BY_FIELD, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("tools", "host"),
+    [(BY_TOOL, NAME), *(pytest.param(BY_TOOL, host, marks=pytest.mark.slow) for host in HOSTS),
+     pytest.param(BY_FIELD, NAME, marks=pytest.mark.slow)],
+)  # fmt: skip
 async def test_a_run_that_stopped_anywhere_comes_to_the_same(
-    run: Play, llm: LLM, tmp_path: Path, host: str, tools: str
+    run: Play, llm: LLM, tmp_path: Path, tools: str, host: str
 ) -> None:
     llm.tool_calls = [question("clarity"), question("impact"), question("clarity", "And then?")]
     llm.seed = question_seed

@@ -84,9 +84,8 @@ def traceback(played: Played) -> str:
 
 
 @pytest.mark.parametrize("host", EVERY)
-@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
-async def test_an_expert(run: Play, broken: Callable[..., str], host: str, tools: bool) -> None:
-    played = await run(broken("ExpertAnswer", "impact_expert"), f"host={host}", tools=tools)
+async def test_an_expert(run: Play, broken: Callable[..., str], host: str) -> None:
+    played = await run(broken("ExpertAnswer", "impact_expert"), f"host={host}", tools=host != "autogen")
     assert [(one["expert"], bool(one["answer"])) for one in played.result["exchanges"]] == [
         ("clarity", True), ("experiments", True), ("impact", False),
     ]  # fmt: skip

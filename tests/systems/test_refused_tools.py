@@ -81,9 +81,14 @@ async def test_a_run_goes_on_without_tools(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("config", [virsci, mamorx])
-@pytest.mark.parametrize("restarted", ["never", "with", "without"])
+@pytest.mark.parametrize(
+    ("restarted", "config", "host"),
+    [
+        (how, config, HOSTS[(number + first) % 3])
+        for first, config in enumerate((virsci, mamorx))
+        for number, how in enumerate(("never", "with", "without"))
+    ],
+)
 async def test_a_run_is_resumed_as_it_went(
     server: LLM, tmp_path: Path, config: Callable[..., RunConfig], restarted: str, host: str
 ) -> None:

@@ -269,6 +269,7 @@ async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path
 PLANTED = ("literature.retrieval={semantic: 5, cocited: 1}", "depths=[5,10,20]", "period=contemporary")
 
 
+@pytest.mark.slow
 async def test_the_planted_corpus_has_a_known_answer(tested: Any) -> None:
     """Of 12 references 4 are told by semantics, 2 by an entity, 4 by co-citation, and 2 by nothing but the paper's own list."""
     played = await tested("planted", few=PLANTED)

@@ -143,6 +143,7 @@ async def test_exports_have_the_votes_and_no_secret(tmp_path: Path) -> None:
     assert data.json()["answers"]
 
 
+@pytest.mark.slow
 async def test_a_rater_sees_nothing_of_the_owners(tmp_path: Path, made: Arena) -> None:
     """Every address that the owner's pages name, with a rater's session."""
     run = tmp_path / "20260101-000000-x"

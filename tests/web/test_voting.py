@@ -119,10 +119,7 @@ def test_reload_and_back_keep_what_was_filled_in_and_count_once(tmp_path: Path, 
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(
     ("form", "width", "scheme"),
-    [
-        *(("review", 1280, "light"), ("review", 400, "light"), ("review", 400, "dark")),
-        *(("rating", 400, "light"), ("ranking", 1280, "dark")),
-    ],
+    [("review", 1280, "light"), ("review", 400, "dark"), ("rating", 400, "light"), ("ranking", 1280, "dark")],
 )
 def test_every_page_can_be_read_by_everyone(
     tmp_path: Path, browser: Browser, form: str, width: int, scheme: str

@@ -1,6 +1,5 @@
 """Texts to add to an arena, from run folders and files, without hints at their makers."""
 
-import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -8,21 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
-
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
 from manyheads.base.errors import ArenaError, RatingError, SubjectError
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import CONFIG
+from manyheads.base.text import hash_of
 from manyheads.config import RunConfig
-from manyheads.core.results import RESULT, Part
+from manyheads.core.results import RESULT
 from manyheads.core.texts import Subject, read_subject, read_subjects
 from manyheads.measures.ranking import ranks_of
 from manyheads.measures.ratings import judged_run
 from manyheads.systems.ideas import as_ranked
 from manyheads.systems.loading import reopen
-from manyheads.systems.ranking.result import RankedItem, RankedOrder
+from manyheads.systems.ranking.result import RankingResult
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of
 
@@ -117,7 +115,7 @@ class TextSource:
             # rather than the name of a lost file
             words = " " in value.strip() and not Path(value).is_absolute()
             if path is None and (words or not slot.file):
-                return self._with_paper(Case(self.case or f"{name}-{_digest(value)[:8]}", title, value), None)
+                return self._with_paper(Case(self.case or f"{name}-{hash_of(value)[:8]}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
 
     def _paper_of_run(self, folder: Path, case: Case, path: Path) -> tuple[Case, Path | None]:
@@ -157,29 +155,6 @@ class TextSource:
         return case, paper
 
 
-class _Ranking(Part):
-    """The part of a ranking's result that is read."""
-
-    target: RankedItem
-    ideas: tuple[RankedItem, ...] = Field(min_length=1)
-    area: str
-    indicator: str
-    traits: str
-    shown_fields: tuple[str, ...]
-    orders: tuple[RankedOrder, ...]
-
-    @property
-    def items(self) -> tuple[RankedItem, ...]:
-        return (self.target, *self.ideas)
-
-    @model_validator(mode="after")
-    def _ranks_each_once(self) -> "_Ranking":
-        every = list(range(len(self.items)))
-        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
-            raise ValueError("orders: a ranking must have each idea once")
-        return self
-
-
 def sets_of(folders: Sequence[Path]) -> list[NewText]:
     """The sets of ideas that runs have ranked, as their judge saw them: a case each, with the judge's ranks in the details.
 
@@ -192,20 +167,20 @@ def sets_of(folders: Sequence[Path]) -> list[NewText]:
 
 
 def _set(folder: Path) -> Iterator[NewText]:
-    run = judged_run(folder, _Ranking, {"target", "orders"}, "a ranking", JUDGED)
-    ranks = [ranks_of(order.ranked) for order in run.orders if order.ranked is not None]
-    if not ranks:
-        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
+    run = judged_run(folder, RankingResult, {"target", "orders"}, "a ranking", JUDGED)
+    ranked = [order.ranked for order in run.orders if order.ranked is not None]
+    if not ranked or run.target is None or any(sorted(each) != [*range(len(run.items))] for each in ranked):
+        why = (
+            "a ranking of ideas and a target must have each idea once" if ranked else "no order has a ranking"
+        )
+        raise RatingError(f"{folder}: {why}", hint=f"run it again: {JUDGED}")
+    ranks = [*map(ranks_of, ranked)]
     texts = [as_ranked(each.title, each.text or "", each.fields, run.shown_fields) for each in run.items]
-    question = _digest("\0".join((run.indicator, texts[0], *sorted(texts[1:]))))
+    question = hash_of("\0".join((run.indicator, texts[0], *sorted(texts[1:]))))
     case = Case(f"{run.indicator}-{question[:8]}", run.indicator, f"In {run.area}.\n\n{run.traits}")
     for number, (item, text) in enumerate(zip(run.items, texts, strict=True)):
         details = {
-            "quality": run.indicator, "number": str(number), "target": run.target.sha256 or _digest(texts[0]),
+            "quality": run.indicator, "number": str(number), "target": run.target.sha256 or hash_of(texts[0]),
             "run": str(folder.resolve()), "judge_ranks": " ".join(str(rank[number] + 1) for rank in ranks),
         }  # fmt: skip
         yield NewText(case, item.source or f"idea {number}", "", text, 0, item.source, None, details)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -69,7 +69,6 @@ class ArenaForm(Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The ids of the questions."""
         return tuple(each.id for each in self.questions)
 
     @property

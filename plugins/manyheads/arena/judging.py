@@ -81,7 +81,9 @@ async def judge(
             invalid += 1
             continue
         usage += reply.usage
-        _keep(arena, rater, item, reply.value.model_dump(), time.monotonic() - began)
+        value = reply.value.model_dump()
+        answers = {name: ANSWERS[value[name]] for name in arena.form.names}
+        arena.vote(rater, item.id, answers, time.monotonic() - began, str(value.get("thought", "")))
         votes += 1
         tell(votes)
 
@@ -160,11 +162,6 @@ def _question(arena: Arena, item: Item, context: str) -> dict[str, Any]:
 
 def _text(title: str, body: str) -> str:
     return f"{title}\n\n{body}" if title else body
-
-
-def _keep(arena: Arena, rater: Rater, item: Item, value: Mapping[str, Any], seconds: float) -> None:
-    answers = {name: ANSWERS[value[name]] for name in arena.form.names}
-    arena.vote(rater, item.id, answers, seconds, str(value.get("thought", "")))
 
 
 def _paper(arena: Arena, case: Case) -> str:

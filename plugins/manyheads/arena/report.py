@@ -16,7 +16,7 @@ from manyheads.arena.store import Arena
 from manyheads.base.errors import RatingError
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
-from manyheads.base.text import count, csv_text, plain
+from manyheads.base.text import ABSENT, count, csv_text, plain
 from manyheads.measures.standings import (
     ADDED,
     MakerRating,
@@ -215,7 +215,6 @@ def _recognisable(texts: Sequence[StoredText]) -> list[str]:
 
 
 def as_lines(known: dict[str, Any]) -> Iterator[str]:
-    """The status in words."""
     yield f"Arena      {known['folder']}: {known['title']} ({known['kind']})"
     yield f"Texts      {count(known['texts'], 'text')} of {count(len(known['makers']), 'maker')} on {count(known['cases'], 'case')}"
     for maker, number in known["makers"].items():
@@ -233,7 +232,6 @@ def as_lines(known: dict[str, Any]) -> Iterator[str]:
 
 DATA, TABLE = "ratings.json", "ratings.csv"
 PICTURES = ("intervals", "win-rates")
-ABSENT = "–"
 
 
 # Ratings of the makers.

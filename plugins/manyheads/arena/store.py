@@ -5,7 +5,6 @@ never overwritten: the last one of an item counts, so a page that is sent twice 
 Each change is one transaction on disk; processes and threads may share an arena.
 """
 
-import hashlib
 import json
 import secrets
 import sqlite3
@@ -37,7 +36,7 @@ from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
 from manyheads.base.files import inside, make_folder
 from manyheads.base.sqlite import Database
-from manyheads.base.text import plain
+from manyheads.base.text import hash_of, plain
 from manyheads.measures.votes import PairVote, RaterKind, style_of
 
 FILE, PAPERS = "arena.sqlite", "papers"
@@ -154,7 +153,7 @@ class Arena:
         left = list[str]()
         with _access(self.folder), self._db.transaction() as database:
             for each in texts:
-                digest = hashlib.sha256(" ".join(f"{each.title} {each.body}".split()).encode()).hexdigest()
+                same = hash_of(" ".join(f"{each.title} {each.body}".split()))
                 paper = self._copy(each.case.id, each.paper) if each.paper else each.case.paper
                 database.execute(
                     'INSERT INTO "case" VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET'
@@ -165,7 +164,7 @@ class Arena:
                 added = database.execute(
                     "INSERT OR IGNORE INTO text VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (
-                        secrets.token_hex(6), each.case.id, each.maker, each.title, each.body, digest,
+                        secrets.token_hex(6), each.case.id, each.maker, each.title, each.body, same,
                         json.dumps(style_of(each.body)), each.hints, each.source, json.dumps(dict(each.details)),
                     ),
                 ).rowcount  # fmt: skip
@@ -173,7 +172,6 @@ class Arena:
         return left
 
     def texts(self) -> list[StoredText]:
-        """All texts with their makers."""
         rows = self._rows("SELECT * FROM text ORDER BY rowid")
         read = ((*row[:6], json.loads(row[6]), *row[7:9], json.loads(row[9])) for row in rows)
         return [StoredText(*row) for row in read]
@@ -188,7 +186,7 @@ class Arena:
 
     def _copy(self, case: str, paper: Path) -> str:
         (self.folder / PAPERS).mkdir(exist_ok=True)
-        name = f"{hashlib.sha256(case.encode()).hexdigest()[:16]}{paper.suffix.lower()}"
+        name = f"{hash_of(case)[:16]}{paper.suffix.lower()}"
         copy = self.folder / PAPERS / name
         if not copy.exists():
             copyfile(paper, copy)
@@ -209,7 +207,7 @@ class Arena:
         rater, token = self.enter(name), secrets.token_urlsafe(24)
         expires = time.time() + days * 86_400
         sql = "INSERT INTO invitation (hash, rater, expires) VALUES (?, ?, ?)"
-        self._rows(sql, _hash(token), rater.id, expires)
+        self._rows(sql, hash_of(token), rater.id, expires)
         return Invitation(rater, token, expires)
 
     def enter(self, name: str, kind: RaterKind = "person") -> Rater:
@@ -248,7 +246,7 @@ class Arena:
             "SELECT rater.id, name, kind FROM invitation JOIN rater ON rater.id = invitation.rater"
             " WHERE hash = ? AND revoked = 0 AND expires > ?"
         )
-        found = self._rows(sql, _hash(token), time.time())
+        found = self._rows(sql, hash_of(token), time.time())
         return Rater(*found[0]) if found else None
 
     def invitations(self) -> list[tuple[str, float, bool]]:
@@ -437,7 +435,7 @@ class Arena:
         for vote in votes:
             text = json.dumps(asdict(vote), sort_keys=True, ensure_ascii=False)
             times[text] += 1  # equal rows of unknown raters are several votes
-            rows.append((_hash(f"{times[text]} {text}"), text))
+            rows.append((hash_of(f"{times[text]} {text}"), text))
         with _access(self.folder), self._db.transaction() as database:
             before = database.total_changes
             database.executemany("INSERT OR IGNORE INTO imported VALUES (?, ?)", rows)
@@ -457,10 +455,6 @@ class Arena:
                      left.style, right.style, row.seconds)
             )  # fmt: skip
         return votes
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @contextmanager

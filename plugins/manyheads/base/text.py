@@ -1,6 +1,7 @@
 """Text of papers, models, servers and users, made safe and plain."""
 
 import csv
+import hashlib
 import html
 import io
 import re
@@ -43,6 +44,11 @@ def printable_json(text: str) -> str:
         UNPRINTABLE.sub(lambda run: "".join(f"\\u{ord(each):04x}" for each in run[0]), line)
         for line in text.split("\n")
     )
+
+
+def hash_of(text: str) -> str:
+    """The SHA-256 of a text, in 64 letters; also of one that no file can hold."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def csv_text(rows: Iterable[Sequence[object]], *, newline: str = "\n") -> str:

@@ -30,8 +30,7 @@ from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
 
 USAGE = cast(
-    type[Exception],
-    next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"),
+    type[Exception], next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
 )
 """Errors of the parser; some versions of Typer bring a Click of their own."""
 

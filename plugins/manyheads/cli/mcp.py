@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.cli import completion
 from manyheads.cli.options import Changes, Options
 from manyheads.cli.printing import say
-from manyheads.cli.project import LOCAL, listener_of
+from manyheads.cli.project import LOCAL, listener_of, names_of, run_server, warn_of_network
 
 TOKEN = "MANYHEADS_MCP_TOKEN"
 LIMIT = typer.Option(metavar="LIMIT=NUMBER", autocompletion=completion.limits)
@@ -73,19 +72,10 @@ def serve_clients(options: ServingClients, changes: Changes) -> None:
     if len(token) < SHORTEST:
         raise ConfigError(f"--token: shorter than {SHORTEST} characters", hint="leave it out for a new one")
     listener = listener_of(options.address, options.port)
-    names = frozenset({options.address, socket.gethostname()} if options.address != LOCAL else ())
-    if options.address != LOCAL:
-        say(
-            f"warning: {options.address} is open to the network, without encryption: everyone who can read the traffic gets "
-            "the token. Use a trusted network, or a reverse proxy with TLS.",
-            err=True,
-        )
-    server = http_server(bounds, token, options.address, names, options.jobs)
+    warn_of_network(options.address, "gets the token")
+    server = http_server(bounds, token, options.address, names_of(options.address), options.jobs)
     port = listener.getsockname()[1]
     say(f"Folder      {folder}\nAddress     http://{options.address}:{port}/mcp")
     say(f"Header      Authorization: Bearer {token if options.token is None else f'(--token or {TOKEN})'}")
     say("Ctrl-C ends the server; runs go on.")
-    try:
-        server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        say("manyheads: server ended", err=True)
+    run_server(server, listener)

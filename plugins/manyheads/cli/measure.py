@@ -64,10 +64,7 @@ class Measuring(Options):
 
     def refuse_unused(self) -> None:
         if self.against == "services":
-            unused = {
-                "--corpus": self.corpus is not None,
-                "--rnd": self.rnd,
-            }
+            unused = {"--corpus": self.corpus is not None, "--rnd": self.rnd}
         else:
             unused = {"--retrieve": self.retrieve is not None, "--set": bool(self.sets)}
         if names := ", ".join(name for name, given in unused.items() if given):

@@ -13,12 +13,27 @@ if TYPE_CHECKING:
     from manyheads.team.system import System
 
 
-def _first_sentence(text: str) -> str:
-    return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
+class _Help:
+    """The help of commands and groups: a first sentence in lists, and lines below a heading at the end."""
+
+    heading: str
+    help: str | None
+    short_help: str | None
+    epilog: str | None
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        text = self.short_help or self.help or ""
+        return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:
+            with formatter.section(self.heading):
+                for line in self.epilog.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-class Command(TyperCommand):
-    """A command whose epilog is a list of examples, one per line."""
+class Command(_Help, TyperCommand):
+    heading = "Examples"
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         params: list[Any] = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
@@ -28,15 +43,9 @@ class Command(TyperCommand):
             *(name if each.required else f"[{name}]" for each, name in zip(params, names, strict=True)),
         ]
 
-    def get_short_help_str(self, limit: int = 45) -> str:
-        return _first_sentence(self.short_help or self.help or "")
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        _write_lines("Examples", self.epilog, formatter)
-
-
-class Group(TyperGroup):
-    """A group of commands; the epilog of the main group lists the exit codes."""
+class Group(_Help, TyperGroup):
+    heading = "Exit codes"
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that a word names; the name of a config, or `help`, says what to type instead."""
@@ -51,19 +60,6 @@ class Group(TyperGroup):
             if word == "help":
                 raise ConfigError("help is an option", hint=f"manyheads {' '.join([*args[1:], '--help'])}")
         return super().resolve_command(ctx, args)
-
-    def get_short_help_str(self, limit: int = 45) -> str:
-        return _first_sentence(self.short_help or self.help or "")
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        _write_lines("Exit codes", self.epilog, formatter)
-
-
-def _write_lines(heading: str, lines: str | None, formatter: Any) -> None:
-    if lines:
-        with formatter.section(heading):
-            for line in lines.splitlines():
-                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
 class SystemCommand(Command):

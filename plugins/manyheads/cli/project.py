@@ -20,6 +20,8 @@ from manyheads.cli.printing import say
 from manyheads.cli.runs import ideas_in_short, in_short, print_ideas, print_runs, runs_tagged
 
 if TYPE_CHECKING:
+    from uvicorn import Server
+
     from manyheads.base.resources import Resources
 
 
@@ -257,39 +259,24 @@ def serve(options: Serving) -> None:
 
     need_extra("web", "manyheads serve")
 
-    import uvicorn
-
-    from manyheads.web.app import Connection, create_app, most_connections
+    from manyheads.web.app import create_app, server_of
     from manyheads.web.security import Access
 
     host = options.host
     folder = _runs_of(options.folder)
     listener = listener_of(host, options.port)
-    names = {host, socket.gethostname()} if host != LOCAL else set[str]()
-    access = Access(names)
+    access = Access(names_of(host))
     app = create_app(folder, access, options.jobs, options.folder or Path())
     shown = LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
-    if host != LOCAL:
-        say(
-            f"warning: {host} is open to the network, without encryption: everyone who can read the traffic can take over "
-            "the session. Use a trusted network, or a reverse proxy with TLS.",
-            err=True,
-        )
+    warn_of_network(host, "can take over the session")
     entrance = f"{url}/enter?token={access.token()}"
     say(
         f"Runs of     {folder}\nOpen        {entrance}\n            (works once; the page can make more)\nCtrl-C ends the server."
     )
     if not options.no_open:
         typer.launch(entrance)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=5, http=Connection, backlog=most_connections() // 2,
-    )  # fmt: skip
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:
-        say("manyheads: server ended", err=True)
+    run_server(server_of(app), listener)
 
 
 def _runs_of(folder: Path | None) -> Path:
@@ -321,6 +308,28 @@ def _need_writable(folder: Path) -> None:
         tempfile.TemporaryFile(dir=folder),
     ):
         pass
+
+
+def names_of(host: str) -> frozenset[str]:
+    """The names of a server that listens on an address."""
+    return frozenset({host, socket.gethostname()} if host != LOCAL else ())
+
+
+def warn_of_network(host: str, risk: str) -> None:
+    if host != LOCAL:
+        say(
+            f"warning: {host} is open to the network, without encryption: everyone who can read the traffic {risk}. "
+            "Use a trusted network, or a reverse proxy with TLS.",
+            err=True,
+        )
+
+
+def run_server(server: "Server", listener: socket.socket) -> None:
+    """Serve until Ctrl-C."""
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        say("manyheads: server ended", err=True)
 
 
 def listener_of(host: str, port: int | None) -> socket.socket:

@@ -45,9 +45,10 @@ def export(
     resources = Resources.of(path or ())
     files = {place: file for each in what or () for place, file in _matching(resources, each)}
     if not files:
+        roles = sorted(name.removesuffix(".yaml") for name in resources.names("roles", ".yaml"))
         raise ConfigError(
             "say what to copy: a role, a task of it, or a pattern",
-            tried=f"roles: {', '.join(_roles(resources))}",
+            tried=f"roles: {', '.join(roles)}",
             hint=f"manyheads prompts export {folder} scientist/idea, or '*' for all",
         )
     written, originals = 0, _originals(folder)
@@ -65,10 +66,6 @@ def export(
     kept = f"; {len(files) - written} that are there were kept" if len(files) > written else ""
     files_copied = f"{written} file{'s' * (written != 1)}"
     say(f"{files_copied} copied to {folder}{kept}; use them with: manyheads run virsci --path {folder}")
-
-
-def _roles(resources: "Resources") -> list[str]:
-    return sorted(name.removesuffix(".yaml") for name in resources.names("roles", ".yaml"))
 
 
 def _matching(resources: "Resources", what: str) -> Iterator[tuple[str, Path]]:
@@ -144,7 +141,5 @@ def _state(copied: bool, there: bool, changed: bool) -> str:
 def _changes(place: str, then: str | None, now: str | None) -> Iterable[str]:
     if then is None or now is None or then == now:
         return ()
-    lines = unified_diff(
-        then.splitlines(), now.splitlines(), f"{place}, when copied", f"{place}, now", lineterm="", n=2
-    )
-    return lines
+    names = f"{place}, when copied", f"{place}, now"
+    return unified_diff(then.splitlines(), now.splitlines(), *names, lineterm="", n=2)

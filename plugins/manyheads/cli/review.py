@@ -12,15 +12,7 @@ from pydantic import Field
 from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.engine import Running
-from manyheads.cli.options import (
-    Changes,
-    Options,
-    Seed,
-    Spending,
-    resumable,
-    runs_found,
-    settings,
-)
+from manyheads.cli.options import Changes, Options, Seed, Spending, resumable, runs_found, settings
 from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
 from manyheads.cli.run import Show, Start, begin, go, only_estimated, with_budget
 
@@ -93,11 +85,7 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
     if alone:
         go(Session(runs[0], new_folder(runs[0], options.out)), show)
     else:
-        with (
-            resumable(),
-            running.opened(config) as engine,
-            _outcomes(runs, show) as listener,
-        ):
+        with resumable(), running.opened(config) as engine, _outcomes(runs, show) as listener:
             work = review_all(config, named, options.out, engine=engine, budget=limits, listener=listener)
             done = asyncio.run(work)
         if not show.as_json:
@@ -204,8 +192,7 @@ def _in_words(score: "Figure") -> str:
 
 class Judging(Options):
     ideas: Annotated[
-        tuple[str, ...],
-        typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=runs_found),
+        tuple[str, ...], typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=runs_found)
     ]
     """Run folders, text files, or texts in quotes."""
     target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.runs)]

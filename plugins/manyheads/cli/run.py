@@ -202,7 +202,6 @@ def run(
 
 
 def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
-    """The config with further limits."""
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})
 

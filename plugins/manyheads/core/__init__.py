@@ -5,7 +5,6 @@ know, so blind calls need no special case.
 """
 
 import asyncio
-import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from manyheads.asking.forms import Forms
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import UserError, describe
+from manyheads.base.text import hash_of
 from manyheads.core.usage import NOTHING, Charge, Meter, Price, Tally, Usage, money, unmetered  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 R = TypeVar("R", bound=ReplyModel)
@@ -36,7 +36,7 @@ def safe_name(name: str) -> str:
     slug = re.sub(r"\W+", "_", ascii_only).strip("_")
     if name.isascii() and slug.isidentifier() and len(slug) <= MOST_LETTERS:
         return slug
-    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    mark = hash_of(name)[:8]
     readable = slug if slug.isidentifier() else f"agent_{slug}"
     return f"{readable[: MOST_LETTERS - len(mark) - 1].rstrip('_')}_{mark}"
 

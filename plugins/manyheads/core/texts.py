@@ -1,6 +1,5 @@
 """Texts to review, rate or measure: read from text files, JSON, JSON Lines and run folders."""
 
-import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import expanded, read_text
 from manyheads.base.papers import web_address
 from manyheads.base.resources import parse_json
-from manyheads.base.text import count
+from manyheads.base.text import count, hash_of
 from manyheads.core.results import RESULT, Part, read_result
 
 LARGEST = 4_000_000
@@ -48,7 +47,7 @@ class Subject:
     @property
     def sha256(self) -> str:
         """Hash of title and text: the same for the same text in any file."""
-        return hashlib.sha256(f"{self.title}\n\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+        return hash_of(f"{self.title}\n\n{self.text}")
 
     def __str__(self) -> str:
         return f"{self.name}: {count(len(self.text.split()), 'word')}"

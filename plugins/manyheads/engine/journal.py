@@ -5,7 +5,6 @@ once. A changed request means that a prompt or the config was edited.
 """
 
 import asyncio
-import hashlib
 import json
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from manyheads.asking.json_text import printable
 from manyheads.base.errors import ChangedError, HeldError, JournalError
 from manyheads.base.http import in_short
 from manyheads.base.sqlite import Database, reading
+from manyheads.base.text import hash_of
 from manyheads.config.environment import hosts
 from manyheads.core import NOTHING, Place, Usage
 from manyheads.core.events import MadeBy
@@ -268,9 +268,9 @@ def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         JournalError: there is no journal, or the run is still running.
     """
     with _reading(path, "no readable journal", "name the folder of a run") as database:
-        failed = database.execute("SELECT name FROM sqlite_master WHERE name = 'given_up'").fetchall()
-        tables = ["turn", *(name for (name,) in failed)]
-        rows = [row for name in tables for row in database.execute(f"SELECT request, reply FROM {name}")]
+        rows = database.execute(
+            "SELECT request, reply FROM turn UNION ALL SELECT request, reply FROM given_up"
+        )
         return [(json.loads(request), json.loads(reply)) for request, reply in rows]
 
 
@@ -315,7 +315,7 @@ def single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest_of(request: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    return hash_of(json.dumps(request, sort_keys=True))
 
 
 def _dump(value: Mapping[str, Any]) -> str:

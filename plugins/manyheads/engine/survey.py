@@ -108,10 +108,7 @@ class Survey:
         return "the offline model (no language model)" if own else f"{self.model.provider}/{self.model.name}"
 
     def ask_all(
-        self,
-        things: Iterable[tuple[str, T]],
-        total: int,
-        about: Callable[["SurveyItem", T], Awaitable[None]],
+        self, things: Iterable[tuple[str, T]], total: int, about: Callable[["SurveyItem", T], Awaitable[None]]
     ) -> None:
         """Ask `about` each item as the model becomes free. Runs an event loop.
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -304,12 +304,20 @@ class ServedModel(ABC, Generic[C]):
                 raise
             return await put(shortest)
 
-    async def answer_here(self, system: str, thread: Sequence[Message], answered: int, ledger: Ledger) -> Raw:
-        """The answer of a model in this process; `answered` tool results are counted, not read."""
+    async def answer_here(
+        self, system: str, thread: Sequence[Message], answered: int, ledger: Ledger
+    ) -> tuple[Raw, list[tuple[str, str, str]]]:
+        """The answer of a model in this process, with the id, name and JSON arguments of its tool calls.
+
+        `answered` tool results are counted, not read.
+        """
         assert self.local
         raw = await self.local.complete(system, thread, answered)
         ledger.enter(raw.usage, raw.model, raw.truncated)
-        return replace(raw, tool_calls=() if raw.text else raw.tool_calls)
+        calls = () if raw.text else raw.tool_calls
+        return raw, [
+            (f"call_{answered + n}", each.name, json.dumps(each.arguments)) for n, each in enumerate(calls)
+        ]
 
     async def counted(
         self,

@@ -24,11 +24,8 @@ def question(request: Waiting) -> str:
         f"- {name}{'' if name in needed else ' (optional)'}: {meaning(field)}"
         for name, field in fields.items()
     ]
-    how = (
-        f"Answer with the {needed[0]} alone, with a line `name: text` for each field, or with JSON."
-        if len(needed) == 1
-        else "Answer with a line `name: text` for each field, or with JSON."
-    )
+    alone = f"the {needed[0]} alone, with " if len(needed) == 1 else ""
+    how = f"Answer with {alone}a line `name: text` for each field, or with JSON."
     parts = (
         request.title if request.speaker == PERSON else f"{request.speaker}: {request.title}",
         request.text,
@@ -86,7 +83,6 @@ class Caller:
         self._takes_token = self._waits and len(inspect.signature(function).parameters) > 1
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         given = (question(request), self.token) if self._takes_token else (question(request),)
         if self._waits:
             text = await cast(Awaitable[str], self.function(*given))
@@ -104,7 +100,6 @@ class Mailbox:
         self._ready = set[str]()
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         if request.request in self._early:  # sent to a run that was begun again since
             return answer_of(self._early.pop(request.request), request.form)
         answer = self._waiting[request.request] = asyncio.get_running_loop().create_future()

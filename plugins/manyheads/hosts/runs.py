@@ -309,7 +309,6 @@ class TeamRuns(Generic[S]):
 
 
 def log_warning(name: str, event: AnyEvent) -> None:
-    """Tell the app of a warning."""
     if isinstance(event, Warned):
         log.warning("%s: %s", name, event.message)
 

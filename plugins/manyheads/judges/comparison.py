@@ -292,7 +292,6 @@ def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     result: ComparisonResult = record.result.result
     lead = (
         "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95% interval "

@@ -198,7 +198,6 @@ def essence(result: MatchResult) -> Iterator[tuple[str, str]]:
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     result: MatchResult = record.result.result
 
     def closest(idea: MatchedIdea) -> tuple[str, str]:
@@ -256,7 +255,6 @@ def report(record: Record) -> View:
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[Closest | IdeaLikeness | Comparison]]:
-    """The judge's tasks."""
     settings: IdeaMatchConfig = config.settings
     compared = {(JUDGE, "compare"): Comparison} if settings.rounds else {}
     return {(JUDGE, "closest"): Closest, (JUDGE, "likeness"): IdeaLikeness, **compared}

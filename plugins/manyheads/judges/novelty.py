@@ -133,7 +133,6 @@ def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     result: NoveltyResult = record.result.result
     most = max((len(idea.rounds) for idea in result.ideas), default=0)
     rows = [

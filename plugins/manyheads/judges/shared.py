@@ -31,7 +31,6 @@ class JudgedIdea(Part):
 
     @property
     def name(self) -> str:
-        """Its name for readers."""
         return self.title or f"Idea {self.number}"
 
     @property

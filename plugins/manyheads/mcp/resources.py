@@ -77,20 +77,11 @@ def add_prompts(server: MCPServer[Any], resources: Resources) -> None:
             texts = _texts(fill, [each for each in (*task.variables, *own) if each in needs or each in own])
             if not texts or not needs <= {*texts}:
                 continue
-            arguments = [
-                PromptArgument(name=each, description=None, required=each in needs) for each in texts
-            ]
+            asked = [PromptArgument(name=each, description=None, required=each in needs) for each in texts]
             about, key = f"{card.description} {task.description}", f"{card.name}-{name}"
             server.add_prompt(
-                Prompt(
-                    name=key,
-                    title=None,
-                    description=about,
-                    arguments=arguments,
-                    fn=_told(fill),
-                    context_kwarg=None,
-                )
-            )
+                Prompt(name=key, title=None, description=about, arguments=asked, fn=_told(fill), context_kwarg=None)
+            )  # fmt: skip
 
 
 def _told(fill: Callable[..., str]) -> Callable[..., str]:

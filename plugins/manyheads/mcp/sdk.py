@@ -25,10 +25,7 @@ else:
         import mcp.server.fastmcp as home
         from mcp.server.fastmcp import FastMCP as MCPServer
     NEW, Context = home.__name__ == "mcp.server.mcpserver", home.Context
-    errors, prompts = (
-        import_module(f"{home.__name__}.exceptions"),
-        import_module(f"{home.__name__}.prompts.base"),
-    )
+    errors, prompts = (import_module(f"{home.__name__}.{name}") for name in ("exceptions", "prompts.base"))
     ResourceError, ToolError = errors.ResourceError, errors.ToolError
     Prompt, PromptArgument = prompts.Prompt, prompts.PromptArgument
 
@@ -103,10 +100,9 @@ async def asked(context: Context[Any, Any], message: str, form: dict[str, Any], 
 
 def called_again(context: Context[Any, Any]) -> tuple[str, Mapping[str, Any] | None] | None:
     """The state and the answer of a call that follows a form; None for a first call."""
-    state = context.request_state if NEW else None
-    if state is None:
+    if not NEW or context.request_state is None:
         return None
-    return state, _content((context.input_responses or {}).get(ASKED))
+    return context.request_state, _content((context.input_responses or {}).get(ASKED))
 
 
 def _content(answer: Any) -> Mapping[str, Any] | None:

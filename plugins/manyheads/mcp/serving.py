@@ -20,7 +20,7 @@ from manyheads.mcp.resources import add_prompts, add_resources
 from manyheads.mcp.runs import ServedRuns
 from manyheads.mcp.sdk import MCPServer, http_app, make_server
 from manyheads.mcp.tools import add_tools
-from manyheads.web.app import Connection, most_connections
+from manyheads.web.app import server_of
 from manyheads.web.security import Access
 
 ABOUT = (
@@ -88,10 +88,6 @@ def http_server(
     server, served = served_by(bounds, host, at_once)
     app: Starlette = http_app(server, host)
     app.user_middleware.insert(0, Middleware(Entrance, token=token, access=Access(names)))
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=5, http=Connection, backlog=most_connections() // 2,
-    )  # fmt: skip
-    running = uvicorn.Server(config)
+    running = server_of(app)
     served.leaving = lambda: running.should_exit
     return running

@@ -78,7 +78,8 @@ def export_skills(
             )
     texts = {folder / name / SKILL: known[name] for name in names or known}
     with writable(folder, hint="name another folder"):
-        changed = {file: text for file, text in texts.items() if not _says(file, text)}
+        same = {file for file, text in texts.items() if file.exists() and file.read_bytes() == text.encode()}
+        changed = {file: text for file, text in texts.items() if file not in same}
         mine = [file for file in changed if file.exists()]
         if mine and not force:
             hint = "name another folder, or replace it: --force"
@@ -87,7 +88,3 @@ def export_skills(
             make_folder(file.parent)
             write(file, text)
             yield file
-
-
-def _says(file: Path, text: str) -> bool:
-    return file.exists() and file.read_bytes() == text.encode()

@@ -129,12 +129,7 @@ class Tools:
         self._served, self._bounds = served, served.bounds
 
     async def search_papers(
-        self,
-        ctx: Ctx,
-        query: Query,
-        limit: Count = 10,
-        sources: Sources = (),
-        before: Before = "",
+        self, ctx: Ctx, query: Query, limit: Count = 10, sources: Sources = (), before: Before = ""
     ) -> SearchAnswer:
         """Search published papers by keywords, the best match first. Reads only; asks no model."""
         wanted = {"literature.cascade": list(sources), "literature.before": before}

@@ -1,6 +1,5 @@
 """A suite expanded into cells, and these into jobs: runs, and judgements of runs."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.text import hash_of
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import need_person, prepare, read_inputs, roles_of
@@ -291,8 +291,7 @@ def _kind(condition: Condition, case: str) -> str:
 
 
 def _mark(exact: Any) -> str:
-    text = json.dumps(exact, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hash_of(json.dumps(exact, sort_keys=True, default=str))[:8]
 
 
 def _with_inputs(config: RunConfig, seed: int, **inputs: Any) -> RunConfig:

@@ -95,7 +95,6 @@ def record_of(suite: Suite, cells: Sequence[Cell]) -> Record:
 
 
 def changes(before: Record, now: Record) -> list[str]:
-    """The differences between two records."""
     both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
     old, new = (
         {key: json.dumps(value, ensure_ascii=False)
@@ -340,9 +339,8 @@ async def run_jobs(
         finished = finished_jobs(graph)
         left = {key for key, ended in finished.items() if not ended}
         executor = not_there if merged else engine.executor(host_factory, shared, accept_changes, AGAIN)
-        corpora = open_corpora(
-            suite.spec, mine
-        )  # one that cannot be measured with is told before anything is paid
+        # one that cannot be measured with is told before anything is paid
+        corpora = open_corpora(suite.spec, mine)
         coverage = Coverage(suite.spec, graph, left, listener)
         failures = await Scheduler(executor, budget, coverage, at_once=engine.at_once).run(graph)
     return JobsOutcome(failures, accepted, corpora)

@@ -189,7 +189,6 @@ class Results:
 
     @property
     def methods(self) -> set[Method | None]:
-        """The interval methods in use."""
         return {method for each in self.entries for method in (each.method, each.difference_method)}
 
     def _mean(self, values: Iterable[float], measure: str) -> Mean | None:
@@ -302,7 +301,6 @@ def with_error(value: float | None, error: float | None, decimals: int | None = 
 
 
 def ends(low: float | None, high: float | None, decimals: int | None = None) -> str:
-    """An interval."""
     return ABSENT if low is None or high is None else f"{rounded(low, decimals)} to {rounded(high, decimals)}"
 
 

@@ -7,7 +7,6 @@ Started again, they resume.
     .reviews-<mark>/        until all are finished: jobs.sqlite with what they paid, and folders.json with the run folder of each
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from manyheads.base.files import read_text, replace_text, sha256_of
 from manyheads.base.folders import CONFIG, JOURNAL, locked, writing
 from manyheads.base.papers import web_address
 from manyheads.base.resources import Resources
+from manyheads.base.text import hash_of
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.core.texts import KINDS, is_there, read_subjects
@@ -146,7 +146,7 @@ async def review_all(
     need_person(config, roles_of(config))
     budget.need_prices([config])
     made_from = [config.model_dump_json(), *(f"{text.source} {text.mark}" for text in texts)]
-    folder = out / f".reviews-{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:8]}"
+    folder = out / f".reviews-{hash_of(json.dumps(made_from))[:8]}"
     with ExitStack() as stack:
         with locked(folder):
             jobs = _jobs(config, texts, out, folder / FOLDERS)
@@ -183,7 +183,6 @@ def _jobs(config: RunConfig, texts: Sequence[ReviewText], out: Path, folders: Pa
 
 
 def review_of(config: RunConfig, text: ReviewText) -> RunConfig:
-    """The config of the review of one text."""
     is_remote = text.mark == text.source
     path = Path(text.source) if is_remote else Path(text.source).resolve()
     reviews = system_of(config).reviews

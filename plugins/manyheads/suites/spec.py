@@ -227,7 +227,6 @@ class SuiteSpec(Strict):
 
     @property
     def measure_paths(self) -> tuple[MeasurePath, ...]:
-        """The parsed measures."""
         return tuple(map(MeasurePath.parse, self.measures))
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
@@ -484,5 +483,4 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
 
 
 def suite_names(resources: Resources) -> list[str]:
-    """The names of all suites."""
     return sorted(name.removesuffix(f"/{FILE}") for name in resources.names(KIND, f"/{FILE}"))

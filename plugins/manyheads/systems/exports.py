@@ -185,12 +185,10 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
             flat[f"{above}{name}"] = printable(value)
         elif isinstance(value, int | float):
             flat[f"{above}{name}"] = value
-        elif (
-            isinstance(value, list)
-            and value
-            and all(isinstance(each, str) for each in cast(list[object], value))
-        ):
-            flat[f"{above}{name}"] = printable("; ".join(cast(list[str], value)))
+        elif isinstance(value, list):
+            texts = [each for each in cast(list[object], value) if isinstance(each, str)]
+            if texts and len(texts) == len(value):
+                flat[f"{above}{name}"] = printable("; ".join(texts))
     return flat
 
 

@@ -1,6 +1,5 @@
 """Ideas of runs or users; the target that they are ranked against, and their background."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
 from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG, source_of
-from manyheads.base.text import count
+from manyheads.base.text import count, hash_of
 from manyheads.config import RunConfig
 from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
@@ -242,7 +241,7 @@ class Background:
     @property
     def sha256(self) -> str:
         """Digest of all works, independent of their place."""
-        return hashlib.sha256("".join(work.sha256 for work in self.works).encode()).hexdigest()
+        return hash_of("".join(work.sha256 for work in self.works))
 
 
 def read_background(named: str | tuple[str, ...] | None, most: int, given: str | None = None) -> Background:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -30,6 +31,15 @@ SECONDS = 10.0
 def most_connections() -> int:
     """A quarter of the files that the system allows, at most 256: runs and arenas need the others."""
     return min(allowed_files() // 4, 256)
+
+
+def server_of(app: Starlette) -> uvicorn.Server:
+    """The server of an application. Its log, its name and what proxies claim are left out."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=5, http=Connection, backlog=most_connections() // 2,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 class Connection(H11Protocol):

@@ -24,6 +24,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from manyheads.base.text import hash_of
+
 Right = Literal["owner", "rater"]
 """The owner sees and does everything in the folder; a rater sees only the pairs to rate."""
 HEADERS = {
@@ -95,7 +97,7 @@ class Access:
     def token(self) -> str:
         """A new token that opens one session of the owner."""
         token = secrets.token_urlsafe(32)
-        self._tokens.add(_hash(token))
+        self._tokens.add(hash_of(token))
         return token
 
     def enter(self, token: str) -> Visitor:
@@ -103,11 +105,11 @@ class Access:
 
         Wrong ones are not counted: nobody guesses 256 bits, and behind a proxy all visitors have one address.
         """
-        if _hash(token) not in self._tokens:
+        if hash_of(token) not in self._tokens:
             raise HTTPException(401)
-        self._tokens.discard(_hash(token))
+        self._tokens.discard(hash_of(token))
         visitor = Visitor("owner", secrets.token_urlsafe(32))
-        self._owners[_hash(visitor.secret)] = None
+        self._owners[hash_of(visitor.secret)] = None
         for oldest in [*self._owners][:-SESSIONS]:
             del self._owners[oldest]
         return visitor
@@ -115,7 +117,7 @@ class Access:
     def visitors(self, request: Request) -> dict[Right, Visitor]:
         """The visitor by each right that the cookies of a request prove."""
         visitors = dict[Right, Visitor]()
-        if (secret := request.cookies.get(_cookie("owner", request))) and _hash(secret) in self._owners:
+        if (secret := request.cookies.get(_cookie("owner", request))) and hash_of(secret) in self._owners:
             visitors["owner"] = Visitor("owner", secret)
         secret = request.cookies.get(_cookie("rater", request))
         if secret and (rater := self.raters(secret)) is not None:
@@ -263,7 +265,3 @@ class Guard:
 def _cookie(right: Right, request: Request) -> str:
     # Browsers do not separate cookies by port: two servers on one machine need two names.
     return f"manyheads-{right}-{request.url.port or 80}"
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

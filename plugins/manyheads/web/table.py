@@ -49,9 +49,8 @@ def run_list(request: Request) -> Response:
     if sort.removeprefix("-") in names:
         _order(rows, sort)
     pages = max(1, -(-len(rows) // PER_PAGE))
-    number = max(
-        1, min(int(page) if (page := request.query_params.get("page", "1")[:9]).isdecimal() else 1, pages)
-    )
+    page = request.query_params.get("page", "1")[:9]
+    number = max(1, min(int(page) if page.isdecimal() else 1, pages))
 
     def link(**changes: str) -> str:
         """The address of the table with some keys changed; it begins at its first page."""
@@ -73,20 +72,13 @@ def idea_list(request: Request) -> Response:
     every = [each for each in runs.entries() if each.folder in marked or not marked]
     chosen = every[:IDEA_RUNS]
     rows = [(entry, row) for entry in chosen for row in _ideas(runs, entry)]
-    names = [
-        *dict.fromkeys(name for _, row in rows for name, value in row.items() if not isinstance(value, str))
-    ]
+    cells = (cell for _, row in rows for cell in row.items())
+    names = [*dict.fromkeys(name for name, value in cells if not isinstance(value, str))]
     _order(rows, sort)
     address = "/ideas?" + urlencode([("run", each) for each in marked])
+    left = len(every) - len(chosen)
     return render(
-        request,
-        "ideas.html.j2",
-        rows=rows,
-        names=names,
-        words=words,
-        sort=sort,
-        address=address,
-        left=len(every) - len(chosen),
+        request, "ideas.html.j2", rows=rows, names=names, words=words, sort=sort, address=address, left=left
     )
 
 
@@ -102,26 +94,19 @@ def _ideas(runs: RunsFolder, entry: RunEntry) -> list[dict[str, Value]]:
 def _order(rows: list[tuple[RunEntry, dict[str, Value]]], sort: str) -> None:
     """Sort by a column, highest first after a `-`; those without a value come last."""
     column = sort.removeprefix("-")
-    rows.sort(key=lambda row: _place(row[1].get(column)), reverse=sort != column)
+
+    def place(row: tuple[RunEntry, dict[str, Value]]) -> tuple[bool, float, str]:
+        value = row[1].get(column)
+        return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, value or 0.0, "")
+
+    rows.sort(key=place, reverse=sort != column)
     rows.sort(key=lambda row: row[1].get(column) in (None, ""))
 
 
 def _matches(entry: RunEntry, text: str) -> bool:
-    return not text or any(
-        text in each.casefold()
-        for each in (
-            entry.title,
-            entry.folder,
-            entry.notes.name,
-            entry.notes.text,
-            *entry.notes.tags,
-            *entry.models,
-        )
-    )
-
-
-def _place(value: Value) -> tuple[bool, float, str]:
-    return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, value or 0.0, "")
+    notes = entry.notes
+    texts = (entry.title, entry.folder, notes.name, notes.text, *notes.tags, *entry.models)
+    return not text or any(text in each.casefold() for each in texts)
 
 
 def _figures(runs: RunsFolder, entry: RunEntry, values: Mapping[str, Value]) -> dict[str, Value]:

@@ -302,12 +302,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         BaseAgent.__init__(self, name=name, description=self.about)
 
     def run(
-        self,
-        messages: Any = None,
-        *,
-        stream: bool = False,
-        session: AgentSession | None = None,
-        **more: Any,
+        self, messages: Any = None, *, stream: bool = False, session: AgentSession | None = None, **more: Any
     ) -> Any:
         """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
 
@@ -386,20 +381,10 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
 
     def _request_of(self, event: Waiting) -> AgentResponseUpdate:
         """A request to a person as a call of the app's own function `answer`, as the framework asks its user."""
-        call = Content.from_function_call(
-            event.request,
-            "answer",
-            id=event.request,
-            arguments={"question": question(event), "form": event.form},
-        )
+        arguments = {"question": question(event), "form": event.form}
+        call = Content.from_function_call(event.request, "answer", id=event.request, arguments=arguments)
         call.user_input_request = True
-        return AgentResponseUpdate(
-            contents=[call],
-            role="assistant",
-            author_name=safe_name(event.speaker),
-            message_id=uuid4().hex,
-            additional_properties=dict(about(event)),
-        )
+        return _message([call], safe_name(event.speaker), about(event))
 
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
         """An event as a separate message, see `event_view`; its properties are for programs."""
@@ -412,13 +397,13 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
                 "total_token_count": usage.tokens,
             }  # fmt: skip
             contents.append(Content.from_usage(cast(Any, counts)))
-        return AgentResponseUpdate(
-            contents=contents,
-            role="assistant",
-            author_name=part.speaker,
-            message_id=uuid4().hex,
-            additional_properties=dict(part.about),
-        )
+        return _message(contents, part.speaker, part.about)
+
+
+def _message(contents: list[Content], speaker: str, about: Mapping[str, str]) -> AgentResponseUpdate:
+    return AgentResponseUpdate(
+        contents=contents, role="assistant", author_name=speaker, message_id=uuid4().hex, additional_properties=dict(about),
+    )  # fmt: skip
 
 
 def agent_of(system: str) -> type[SystemAgent]:

@@ -155,12 +155,7 @@ class GovernedClient(
         self.text, self._reply_type = "", reply_type
 
     def _inner_get_response(
-        self,
-        *,
-        messages: Sequence[NativeMessage],
-        stream: bool,
-        options: Mapping[str, Any],
-        **kwargs: Any,
+        self, *, messages: Sequence[NativeMessage], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         """One governed request. A stream gives the answer as one chunk: a retry could not take back streamed text.
 
@@ -194,8 +189,9 @@ class GovernedClient(
         schemas = sum(len(str(_schema(tool))) for tool in tools)
         more = (len(system.encode()) + schemas) // 4 + IMAGE * pictures
         for result in (each for message in messages for each in message.contents):
-            if result.type == "function_result" and result.exception:
-                _say(result, result.exception)
+            if result.type == "function_result" and (reason := result.exception):
+                # Agent Framework only tells the model that there is an error.
+                result.result, result.items = reason, [Content.from_text(reason)]
 
         async def count(messages: Sequence[NativeMessage]) -> int:
             return more + size_of(messages)
@@ -259,25 +255,14 @@ def _as_text(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
 
 
-def _say(result: Content, text: str) -> None:
-    """Give the model the reason for an error; Agent Framework only says that there is one."""
-    result.result, result.items = text, [Content.from_text(text)]
-
-
 async def _answer_here(
     served: ServedModel[Client], system: str, messages: Sequence[NativeMessage], ledger: Ledger
 ) -> ChatResponse[Any]:
-    """The answer of a model in this process."""
     systems = [system, *(message.text for message in messages if message.role == "system")]
     thread = [each for each in map(served.as_message, messages) if each]
     answered = sum(each.type == "function_result" for message in messages for each in message.contents)
-    raw = await served.answer_here("\n".join(filter(None, systems)), thread, answered, ledger)
-    calls = [
-        Content.from_function_call(
-            f"call_{answered + number}", call.name, arguments=json.dumps(call.arguments)
-        )
-        for number, call in enumerate(raw.tool_calls)
-    ]
+    raw, made = await served.answer_here("\n".join(filter(None, systems)), thread, answered, ledger)
+    calls = [Content.from_function_call(mark, name, arguments=arguments) for mark, name, arguments in made]
     return ChatResponse(
         messages=NativeMessage("assistant", calls or [Content.from_text(raw.text)]),
         model=raw.model,

@@ -195,10 +195,7 @@ class BankKnowledge(KnowledgeBase):
         self._reader.close()
 
     async def search(
-        self,
-        queries: list[str | TextBlock | DataBlock],
-        top_k: int = 5,
-        score_threshold: float | None = None,
+        self, queries: list[str | TextBlock | DataBlock], top_k: int = 5, score_threshold: float | None = None
     ) -> list[VectorSearchResult]:
         """The papers nearest to any of the queries, best first; raises `CorpusError` if there is no bank at the place."""
         texts = [

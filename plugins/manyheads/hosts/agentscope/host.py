@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -151,10 +150,7 @@ class GovernedModel(ChatModelBase):
     """A thin wrapper of a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`."""
 
     def __init__(
-        self,
-        served: ServedModel[ChatModelBase],
-        ledger: Ledger,
-        reply_type: type[ReplyModel] | None = None,
+        self, served: ServedModel[ChatModelBase], ledger: Ledger, reply_type: type[ReplyModel] | None = None
     ) -> None:
         inner, config = None if served.local else served.client, served.config
         super().__init__(
@@ -260,11 +256,8 @@ async def _answer_here(
             if isinstance(block, HintBlock):
                 parts = [TextBlock(text=block.hint)] if isinstance(block.hint, str) else block.hint
                 thread.append(Message("\n".join(part.text for part in parts if isinstance(part, TextBlock))))
-    raw = await served.answer_here("\n".join(system), thread, answered, ledger)
-    calls = [
-        ToolCallBlock(id=f"call_{answered + number}", name=call.name, input=json.dumps(call.arguments))
-        for number, call in enumerate(raw.tool_calls)
-    ]
+    raw, made = await served.answer_here("\n".join(system), thread, answered, ledger)
+    calls = [ToolCallBlock(id=mark, name=name, input=arguments) for mark, name, arguments in made]
     usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
     return ChatResponse(
         content=[*calls, *([TextBlock(text=raw.text)] if raw.text else [])], is_last=True, usage=usage

@@ -1,6 +1,5 @@
 """AutoGen's own client for a provider, behind a governor, for a turn or for any agent; what our component files share."""
 
-import json
 import warnings
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import SimpleNamespace
@@ -314,15 +313,11 @@ def _spent(result: CreateResult) -> tuple[int, int, object, bool]:
 async def _answer_here(
     served: ServedModel[ChatCompletionClient], messages: Sequence[LLMMessage], ledger: Ledger
 ) -> CreateResult:
-    """The answer of a model in this process."""
     system = "\n".join(each.content for each in messages if isinstance(each, SystemMessage))
     thread = [each for each in map(served.as_message, messages) if each]
     results = (each.content for each in messages if isinstance(each, FunctionExecutionResultMessage))
-    raw = await served.answer_here(system, thread, answered := sum(map(len, results)), ledger)
-    calls = [
-        FunctionCall(id=f"call_{answered + number}", name=call.name, arguments=json.dumps(call.arguments))
-        for number, call in enumerate(raw.tool_calls)
-    ]
+    raw, made = await served.answer_here(system, thread, sum(map(len, results)), ledger)
+    calls = [FunctionCall(mark, arguments, name) for mark, name, arguments in made]
     return CreateResult(
         finish_reason="function_calls" if calls else "length" if raw.truncated else "stop",
         content=calls or raw.text,

@@ -67,7 +67,6 @@ class InputPerson(Caller):
     """A person behind an `input_func`, which can ask AutoGen for the id of the request."""
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         with UserProxyAgent.InputRequestContext.populate_context(request.request):
             return await super().answer(request)
 

@@ -40,7 +40,6 @@ class PlantedDocument(Part):
 
     @property
     def name(self) -> str:
-        """Its name for readers."""
         return f"{self.paper}, {self.planted or 'clean'}"
 
 
@@ -223,7 +222,6 @@ def _asides(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     result: PlantedErrorResult = record.result.result
     lead = (
         "Found: the share of planted errors that a review names. False alarms: the share of the same errors that a review names in "

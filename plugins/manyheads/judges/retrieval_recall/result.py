@@ -101,7 +101,6 @@ class RecallConfig(Section):
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """The tested methods."""
         return tuple(WAYS) if self.method == "all" else (self.method,)
 
 
@@ -192,7 +191,6 @@ RecallRun = Run[RecallResult, RecallConfig, None]
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     result: RecallResult = record.result.result
     first = result.rows[0].method if result.rows else ""
     best = max(result.rows, key=lambda row: [*row.recall.values()][-1].mean, default=None)

@@ -91,7 +91,6 @@ async def plan(desk: ReviewDesk) -> None:
 
 
 async def write(desk: ReviewDesk) -> None:
-    """The review on its form."""
     desk.begin(WRITING)
     run = desk.run
     kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), replies.Weighed)
@@ -232,7 +231,6 @@ class Questioning:
         return failed
 
     async def _answer(self, exchange: Exchange, turn: int, nested: bool) -> ReplyModel:
-        """The expert's answer."""
         desk, run, role = self.desk, self.desk.run, role_of(exchange.expert)
         former = [
             one for one in run.result.exchanges

@@ -126,7 +126,6 @@ REVIEWING = {
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The tasks that a config uses."""
     tasks: dict[str, Mapping[str, type[ReplyModel]]]
     match config.settings.maker:
         case "alone":

@@ -66,7 +66,6 @@ def conflicts(novelty: NoveltyAssessment) -> str:
 
 
 def states(result: MamorxResult) -> str:
-    """The number of references by state."""
     told = [(state, sum(work.state == state for work in result.references)) for state in STATES]
     retracted = sum(bool(work.retracted) for work in result.references)
     words = [f"{number} {STATES[state]}" for state, number in told if number]
@@ -87,7 +86,6 @@ def details(result: MamorxResult) -> Iterator[str]:
 
 
 def work(result: MamorxResult) -> Iterator[str]:
-    """The review for an author."""
     if result.review:
         if result.partial:
             yield f"**This review is partial.** {result.partial}"
@@ -146,7 +144,6 @@ def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Com
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     people = tuple(person.name for person in record.result.result.team)
     return View(__package__ or "", ReviewPage(record, people))
 
@@ -184,8 +181,6 @@ class PageSheet:
 
 @dataclass(frozen=True)
 class ReviewPage(Page):
-    """The whole report."""
-
     @property
     def result(self) -> MamorxResult:
         return self.record.result.result
@@ -289,7 +284,6 @@ class ReviewPage(Page):
         return sheets
 
     def _marks(self, path: Path, page: int) -> list[Mark]:
-        """The quotes of a page."""
         marks, (across, down) = list[Mark](), page_size(path, page)
         for claim in self.review.claims:
             for source in claim.sources:

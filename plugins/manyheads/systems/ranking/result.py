@@ -267,7 +267,6 @@ class RankingResult(Quality):
         return sorted(rows, key=lambda row: (row.mean or 0.0, row.number))
 
     def name(self, number: int) -> str:
-        """Its name for readers."""
         return self.items[number].title or ("The target" if number == TARGET else f"Idea {number}")
 
 
@@ -339,7 +338,6 @@ def table(ranked: RankingResult) -> list[dict[str, object]]:
 
 
 def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
-    """The essence of a finished ranking, by name."""
     count, orders = len(ranked.ideas), len(ranked.orders)
     yield "Target", ranked.name(TARGET)
     ideas = "the idea" if count == 1 else f"the {count} ideas"

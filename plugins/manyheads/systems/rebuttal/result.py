@@ -289,7 +289,6 @@ def work(result: RebuttalResult) -> Iterator[str]:
 
 
 def report(record: Record) -> View:
-    """The report of a review and rebuttal."""
     result: RebuttalResult = record.result.result
     page = Page(record, tuple(person.name for person in result.team))
     course = result.rebuttal or RebuttalCourse(method="")

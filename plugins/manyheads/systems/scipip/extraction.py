@@ -1,7 +1,6 @@
 """Records of papers by a model: entities, summary, background, ideas (SciPIP, §3.1, Tables 7–9)."""
 
 import asyncio
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from manyheads.asking.forms import word_count
 from manyheads.base.files import read_text
+from manyheads.base.text import hash_of
 from manyheads.core import Message, Turn
 from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Extraction
@@ -188,7 +188,7 @@ class Extractor(Survey):
             {name: read_text(path) for name, path in paths.items()},
             [roles.forms.form(roles.reply(self.role, task)) for task in card.tasks],
         ]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+        return hash_of(json.dumps(parts, sort_keys=True))[:12]
 
 
 def _fits(entity: str) -> bool:

@@ -51,7 +51,6 @@ def work(result: ScipipResult) -> Iterator[str]:
 
 
 def report(record: Record) -> View:
-    """The report of a run."""
     people = tuple(person.name for person in record.result.result.team)
     return View(__package__ or "", IdeasPage(record, people))
 
@@ -76,8 +75,6 @@ class RetrievedPaper:
 
 @dataclass(frozen=True)
 class IdeasPage(Page):
-    """The whole report."""
-
     @property
     def result(self) -> ScipipResult:
         return self.record.result.result

@@ -100,7 +100,6 @@ IDEATOR, INDEXER, JUDGE, RESEARCHER = "ideator", "indexer", "judge", "researcher
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The tasks that a config uses."""
     settings: ScipipConfig = config.settings
     entities = "entity" in config.literature.retrieval.how
     tasks: list[tuple[str, str, type[ReplyModel], bool]] = [

@@ -66,8 +66,6 @@ VoteRow = tuple[str, str, list[int]]
 
 @dataclass(frozen=True)
 class TeamPage(Page):
-    """The whole report."""
-
     alone: bool = False
     """Whether this is a baseline, not a team."""
 

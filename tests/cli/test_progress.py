@@ -1,20 +1,26 @@
 """What a run shows while it goes on, on a terminal, in a pipe, and to a machine."""
 
+import asyncio
 import io
 import json
+import math
 import re
+from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from rich.console import Console
 
+from manyheads.cli import progress
 from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
     Asked,
+    Estimated,
     Invited,
     Judged,
     Recruited,
@@ -25,6 +31,11 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
+from manyheads.engine.estimate import estimate
+from manyheads.engine.session import Session
+from manyheads.hosts import host_factory
+from manyheads.systems.loading import load
+from support.llm import LLM
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -53,6 +64,61 @@ def test_a_judge_who_gives_no_ranking_is_not_thinking_any_more() -> None:
     at.note(Asked(stage="ranking", turn=1, speaker="Judge2", task="rank"), 1.0)
     at.note(Judged(stage="ranking", turn=1, subject="Judge1", outcome="gives no ranking"), 2.0)
     assert list(at.thinking) == ["Judge2"]
+
+
+def test_spending_is_told_as_a_share_of_the_estimate_and_never_as_more_than_all() -> None:
+    def told(calls: int, cost: float | None, whole: Usage | None = None, currency: str | None = "USD") -> str:
+        at = RunStatus(usage=Usage(calls=calls, cost=cost), currency=currency)
+        if whole:
+            at.note(Estimated(usage=whole), 1.0)
+        return at.spending
+
+    whole = Usage(calls=98, cost=0.1031)
+    assert told(1, None) == "1 call"
+    assert told(41, 0.0432) == "41 calls · cost 0.0432 USD"
+    assert told(41, 0.0432, whole) == "41 of about 98 calls · cost 0.04 of about 0.10 USD"
+    assert told(112, 0.0432, whole) == "112 calls, estimated about 98 · cost 0.04 of about 0.10 USD"
+    assert told(99, 0.2, whole, None) == "99 calls, estimated about 98 · cost 0.20, estimated about 0.10"
+    assert told(1500, None, Usage(calls=2000)) == "1,500 of about 2,000 calls"
+    assert told(3, 0.5, Usage(calls=9)) == "3 of about 9 calls · cost 0.5000 USD", "no price at the start"
+    assert told(3, 0.00012, Usage(calls=9, cost=0.00045)).endswith("cost 0.0001 of about 0.0004 USD")
+
+
+@pytest.mark.slow
+async def test_a_run_that_goes_on_is_estimated_beside_its_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SOON", 0.1)
+    price = "models.default.price={input: 1, output: 2, currency: USD}"
+    text = tmp_path / "owls.md"
+    text.write_text("# Owls\n\nOwls plan well.\n", encoding="utf-8")
+    with LLM(delay=0.8) as llm:
+        model = ("models.default.provider=openai", "models.default.name=test", price)
+        address = f"models.default.base_url={llm.base_url}"
+        config = load(["conference-review"], [*model, address, f"inputs.subject={text}"])
+        whole = (await estimate([config])).spent.total
+        session = Session(config, tmp_path / "run", beside=progress.estimate_beside)
+        async with aclosing(session.events(host_factory(config.host))) as events:
+            told = [event async for event in events]
+    kinds = [each.kind for each in told]
+    [estimated] = [each for each in told if isinstance(each, Estimated)]
+    assert kinds.index("asked") < kinds.index("estimated") < kinds.index("said")
+    assert estimated.usage == whole
+    assert (whole.calls, bool(whole.cost)) == (llm.calls, True)
+    assert '"kind": "estimated"' in (tmp_path / "run/events.jsonl").read_text(encoding="utf-8")
+
+
+async def test_an_estimate_ends_with_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SOON", 0.0)
+    monkeypatch.setattr("manyheads.engine.estimate.BESIDE", math.inf)
+    long = load(["virsci"], ["embedding=lexical", "virsci.turns.default=500"])
+    beside = asyncio.create_task(progress.estimate_beside([long], lambda event: None))
+    await asyncio.sleep(0.3)
+    assert not beside.done()
+    beside.cancel()
+    async with asyncio.timeout(20):
+        await asyncio.get_running_loop().shutdown_default_executor()
+    assert beside.cancelled()
 
 
 class Clock:
@@ -112,12 +178,12 @@ def test_counts_where_a_run_stands() -> None:
 def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
     clock = Clock()
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
-    progress = LiveView(console, clock)
-    with progress.live:
+    view = LiveView(console, clock)
+    with view.live:
         for event in STORY[:8]:
-            progress.show(event)
+            view.show(event)
         clock.now = 75.0
-        console.print(progress._view())
+        console.print(view._view())
     text = console.export_text()
     for expected in (
         "Scientist4 joins  A close fit.", "Scientist31 declines  Too far.", "Scientist9 says  Forget by use.",

@@ -1,6 +1,7 @@
 """The runs of a project, wherever they lie: how each ended, its name, tags and note, tables of runs and ideas."""
 
 import csv
+import shutil
 import signal
 import time
 from io import StringIO
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from golden.runs import FOLDERS
 from manyheads.report.index import folders_of_runs, read_entry
 from support.command import finish, manyheads_command, served_by, start
 from support.events import a_run
@@ -110,6 +112,19 @@ def test_a_table_has_the_columns_that_are_asked_for(project: Path) -> None:
     assert manyheads_command("list", "roles", "--csv", cwd=project).code == 2
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_an_unfinished_run_is_shown_with_how_it_ended(tmp_path: Path, written: bool) -> None:
+    run = tmp_path / "a run"
+    shutil.copytree(FOLDERS / "virsci-member-leaves-stopped", run)
+    (run / "ended.txt").write_text("failed: the key was refused\n", encoding="utf-8")
+    if not written:
+        (run / "result.json").unlink()
+    done = manyheads_command("show", "a run", cwd=tmp_path)
+    assert (done.code, bool(done.out)) == ((0, True) if written else (2, False))
+    assert "failed: the key was refused" in done.err
+    assert done.err.count("manyheads resume") == 1
+
+
 async def test_the_browser_shows_them_all_under_addresses_of_their_own(project: Path) -> None:
     async with owner(project / "runs", project=project) as client:
         page = (await client.get("/runs")).text
@@ -131,6 +146,9 @@ def test_a_run_knows_how_it_ended(tmp_path: Path) -> None:
     assert end("spent")[0] == "stopped"
     assert "budget" in end("spent")[1]
     assert "budget" in listed(tmp_path)[0]
+    shown = manyheads_command("show", "spent", cwd=tmp_path)
+    assert "budget" in shown.err
+    assert "manyheads resume spent --set budget.calls=" in shown.err
     never = Fault("slow", times=None, when=lambda request: request.title == "Idea")
     with LLM(faults=[never]) as llm:
         for name, sent in (("asked", signal.SIGINT), ("killed", signal.SIGKILL)):

@@ -100,6 +100,7 @@ async def test_a_cancelled_review_stops_and_is_resumed(tmp_path: Path, mode: Any
             report: Any = (await one.read_resource(f"manyheads://runs/{run['run']}/report")).contents[0]
             assert report.mime_type == "text/html"
     assert any("paper" in stage for stage in stages)
+    assert all(" call" in stage for stage in stages)
 
 
 async def test_a_run_goes_on_when_its_client_leaves_and_the_next_server_stops_another(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from starlette.applications import Starlette
 
 from golden.runs import RESULTS
 from manyheads.base.sqlite import Database
-from manyheads.core.events import Asked, Stage, Warned
+from manyheads.core import Usage
+from manyheads.core.events import Asked, Estimated, Stage, Warned
 from manyheads.report.notes import read_notes
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import markdown
@@ -154,6 +155,43 @@ async def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> Non
             assert (await client.get(f"/runs/inside/files/{file}")).status_code == 404
         for file in ("../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "style.css/../../app.py"):
             assert (await client.get(f"/static/{file}")).status_code == 404
+
+
+async def test_a_page_shows_how_much_of_the_estimate_is_spent(tmp_path: Path) -> None:
+    begun = (Stage(stage="topic", title="Topic", number=1, total=5), said("A", "We plan."))
+    for name, estimates in (("20260101-000000-plain", []), ("20260101-000000-about", [98])):
+        told = [Estimated(usage=Usage(calls=calls)) for calls in estimates]
+        a_run(tmp_path / name, *begun, *told, finished=False)
+    async with owner(tmp_path) as client:
+        plain, about = [
+            (await client.get(f"/runs/20260101-000000-{each}")).text for each in ("plain", "about")
+        ]
+    assert "1 call ·" in plain
+    assert "1 of about 98 calls" in about
+
+
+async def test_a_link_to_a_run_is_listed_and_served_if_it_stays_in_the_project(tmp_path: Path) -> None:
+    outside = a_run(tmp_path / "outside", said("A", "secret"), finished=True)
+    project = tmp_path / "project"
+    deep = a_run(project / "a/b/c/d/e/f/deep", said("A", "known"), finished=True)
+    runs = project / "runs"
+    a_run(runs / "own", said("A", "known"), finished=True)
+    for place in (runs, project / "more"):
+        place.mkdir(exist_ok=True)
+        for name, target in {"near": deep, "far": outside, "loop": place / "loop", "up": project}.items():
+            (place / f"{name}-{place.name}").symlink_to(target)
+    async with owner(runs, project=project) as client:
+        listed = set(re.findall(r'href="/runs/([\w-]+)"', (await client.get("/runs")).text))
+        assert listed == {"own", "near-runs", "near-more"}
+        for name in listed:
+            for file in ("", "/report.html", "/files/events.jsonl"):
+                shown = await client.get(f"/runs/{name}{file}")
+                assert shown.status_code == 200
+                assert "known" in shown.text
+        (runs / "near-runs").unlink()  # turned elsewhere after it was listed
+        (runs / "near-runs").symlink_to(outside)
+        for name in ("far-runs", "far-more", "loop-runs", "near-runs"):
+            assert (await client.get(f"/runs/{name}/files/events.jsonl")).status_code == 404, name
 
 
 async def test_texts_of_strangers_are_harmless(tmp_path: Path) -> None:

@@ -182,7 +182,12 @@ async def test_a_finished_runs_ideas_begin_others_with_its_settings(tmp_path: Pa
             assert f"{parent}" in filled, action
         started = await send(client, merged, merged, **{"do": "start", "budget.calls": "9"})
         assert started.status_code == 303
-        assert (await client.get(f"/start/rebuttal?run={parent.name}&idea=1&idea=3")).status_code == 400
+        several = await client.get(f"/start/rebuttal?run={parent.name}&idea=1&idea=3")
+        assert several.status_code == 303
+        again = (await client.get(several.headers["location"].partition("#")[0])).text
+        [refusal] = re.findall(r'role="alert">([^<]+)<', again)
+        assert "one idea" in refusal
+        assert re.findall(r'value="(\d+)" checked', again) == ["1", "3"]
         assert (await client.get(f"/start/virsci?run={parent.name}&idea=9")).status_code == 400
         assert (await client.get("/start/virsci?run=../elsewhere")).status_code == 404
         config = config_of(queued(client)[0])

@@ -84,7 +84,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     with (
         resumable(),
         running.opened(cells[0].config, here=options.merge) as engine,
-        jobs_progress("runs", len(graph)) as listener,
+        jobs_progress("runs", len(graph), runs=() if kinds else runs) as listener,
     ):
         work = run_jobs(
             suite, cells, folder, engine=engine, accept_changes=options.accept_changes, listener=listener,

@@ -1,9 +1,11 @@
 """What there is: `manyheads check`, `roles`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
+import re
 from functools import partial
 from json import dumps
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -278,9 +280,17 @@ class Showing(Options):
 
 def show(options: Showing) -> None:
     """Print the result of a run, for your notes, Zotero or a spreadsheet."""
+    from manyheads.report.index import read_entry
     from manyheads.systems.exports import FILES, exported
 
-    form, out, content = options.form, options.out, exported(options.run, options.form)
+    run = read_entry(options.run)
+    end = f"{run.state}{f': {run.reason.strip()}' if run.reason else ''}"
+    form, out = options.form, options.out
+    try:
+        content = exported(options.run, form)
+    except SubjectError as error:
+        error.message += f"; it ended early, {end}" if run.reason else ""
+        raise
     if isinstance(content, bytes):
         out = out or options.run / FILES[form]
         with writable(out):
@@ -289,6 +299,10 @@ def show(options: Showing) -> None:
         write_or_print(content, out, as_json=form in ("json", "csl"))
     if out:
         say(out)
+    if run.state in ("stopped", "failed"):
+        say(f"{options.run}: {end}", err=True)
+        more = f" --set {limit[0]}=<larger>" if (limit := re.search(r"budget\.\w+", run.reason)) else ""
+        say(f"  next: manyheads resume {quote(str(options.run))}{more}", err=True)
 
 
 class BundleOptions(Options):

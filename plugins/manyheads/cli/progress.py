@@ -3,11 +3,12 @@
 Control characters of models are removed.
 """
 
+import asyncio
 import math
 import sys
 import time
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,13 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.base.errors import UserError
-from manyheads.base.text import count, plain
+from manyheads.base.text import plain
 from manyheads.cli.printing import print_line, safe_console, say
-from manyheads.core import money
 from manyheads.core.events import (
     AnyEvent,
     Began,
     Emit,
+    Estimated,
     Invited,
     Judged,
     Recruited,
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyheads.cli.person import Terminal
-    from manyheads.config import LiteratureConfig
+    from manyheads.config import LiteratureConfig, RunConfig
     from manyheads.corpus.building import Progress as Building
     from manyheads.engine.jobs import JobNews, Listener
     from manyheads.literature.library import Library
 
 NAMES_SHOWN = 6
+SOON = 10.0
+"""Seconds of runs before their estimate: shorter ones need none, and no first request waits for it."""
 SHOWN_BY_EVENTS = {"choice", "ranking"}
 """Fields of replies that other events show."""
 STYLES = {"invited": "blue", "voted": "cyan", "judged": "bold"}
@@ -95,6 +98,16 @@ def run_progress(
 
     with view.live if view else nullcontext():
         yield listener
+
+
+async def estimate_beside(configs: "Sequence[RunConfig]", tell: Emit) -> None:
+    """Tell the estimate of runs, once they have gone on for `SOON` seconds."""
+    await asyncio.sleep(SOON)
+    from manyheads.engine.estimate import in_thread
+
+    with suppress(Exception):  # what is wrong, the runs say themselves
+        if (made := await in_thread(configs)).whole:
+            tell(Estimated(usage=made.spent.total))
 
 
 class LiveView:
@@ -148,10 +161,8 @@ class LiveView:
         rows = Table.grid(padding=(0, 1))
         rows.add_row(self._spinner, Text(thinking, overflow="ellipsis", no_wrap=True))
         minutes, seconds = divmod(int(now - self._began), 60)
-        usage = at.usage
-        cost = f" · cost {money(usage.cost, at.currency)}" if usage.cost is not None else ""
-        tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out"
-        figures = f" {minutes}:{seconds:02d} · {tokens} · {count(usage.calls, 'call')}{cost}"
+        tokens = f"{at.usage.input_tokens:,} tokens in · {at.usage.output_tokens:,} out"
+        figures = f" {minutes}:{seconds:02d} · {tokens} · {at.spending}"
         return Group(Text(), head, rows, Text(figures, style="dim"))
 
 
@@ -194,13 +205,14 @@ def _line(told: Words, style: str, width: int) -> Text:
 
 @contextmanager
 def jobs_progress(
-    what: str, total: int, without: "Listener | None" = None, *, hidden: bool = False
-) -> "Generator[Listener]":
+    what: str, total: int, without: "Listener | None" = None, *, hidden: bool = False, runs: "Sequence[RunConfig]" = ()
+) -> "Generator[Listener]":  # fmt: skip
     """The listener that shows a bar and the running jobs at the foot of a terminal.
 
     Args:
         without: the listener for output that is no terminal; by default a line on stderr for each job.
         hidden: use it on a terminal, too.
+        runs: those of the jobs, to be estimated; none if the jobs are more than that.
     """
     from rich.progress import (
         BarColumn,
@@ -229,9 +241,11 @@ def jobs_progress(
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
-    spent = RunStatus()
+    spent, tasks = RunStatus(), list[asyncio.Task[None]]()
 
     def bars(news: "JobNews") -> None:
+        if runs and not tasks:
+            tasks.append(asyncio.create_task(estimate_beside(runs, lambda event: spent.note(event, 0))))
         key, label = news.job.key, plain(news.job.label)
         if news.state in ("held", "failed", "lacks"):
             console.print(_job_line(news), markup=False, highlight=False)
@@ -240,9 +254,7 @@ def jobs_progress(
         elif news.state == "goes on":
             if isinstance(news.event, Began | Said):
                 spent.note(news.event, 0)
-                paid = spent.usage
-                price = "" if paid.cost is None else f", cost {money(paid.cost, spent.currency)}"
-                whole.update(all_jobs, cost=f"{count(paid.calls, 'call')}, {paid.tokens:,} tokens{price}")
+                whole.update(all_jobs, cost=f"{spent.usage.tokens:,} tokens · {spent.spending}")
             if news.text:
                 jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
         elif news.state != "lacks":

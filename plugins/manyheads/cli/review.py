@@ -85,7 +85,7 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
     if alone:
         go(Session(runs[0], new_folder(runs[0], options.out)), show)
     else:
-        with resumable(), running.opened(config) as engine, _outcomes(len(named), show) as listener:
+        with resumable(), running.opened(config) as engine, _outcomes(runs, show) as listener:
             work = review_all(config, named, options.out, engine=engine, budget=limits, listener=listener)
             done = asyncio.run(work)
         if not show.as_json:
@@ -103,7 +103,7 @@ def _need_system(config: "RunConfig", system: str, what: str) -> None:
 
 
 @contextmanager
-def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
+def _outcomes(runs: "Sequence[RunConfig]", shows: Show) -> "Generator[Listener]":
     """Print the outcome of each text, in order; with `json`, all events of a text before those of the next.
 
     Printed below a progress bar if there is one, else as texts finish; warnings at once.
@@ -127,7 +127,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                     say(closing_lines(news.job.folder))
 
     hidden = shows.as_json or shows.quiet
-    with jobs_progress("texts", texts, lambda news: show(), hidden=hidden) as progress:
+    with jobs_progress("texts", len(runs), lambda news: show(), hidden=hidden, runs=runs) as progress:
 
         def listener(news: "JobNews") -> None:
             if news.event and not shows.as_json:

@@ -263,14 +263,14 @@ def go(session: Any, show: Show) -> None:
 
 async def _drive(session: Any, show: Show) -> None:
     from manyheads.base.errors import BudgetError, SubjectError
-    from manyheads.cli.progress import run_progress
+    from manyheads.cli.progress import estimate_beside, run_progress
     from manyheads.hosts import host_factory
     from manyheads.systems.results import closing_lines, update_reports
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
     terminal = Terminal(session.brake) if is_terminal() and not show.as_json else None
-    session.person = terminal
+    session.person, session.beside = terminal, estimate_beside
     try:
         with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder, terminal=terminal) as note:
             if isinstance(show, ShowOrControl) and show.control:

@@ -68,6 +68,13 @@ class Stage(Event):
     """Maximum number of turns, for a stage with turns."""
 
 
+class Estimated(Event):
+    """The estimate of the whole run, by a dry run beside it. Only of runs on the command line that go on for some seconds."""
+
+    kind: Literal["estimated"] = "estimated"
+    usage: Usage
+
+
 class Asked(Event):
     """A speaker was asked and is thinking."""
 
@@ -224,7 +231,7 @@ class Result(Event):
 
 
 AnyEvent = Annotated[
-    Began | Stage | Asked | Waiting | Said | Recruited | Invited | Retrieved | Searched | Voted | Judged | Warned | Result,
+    Began | Estimated | Stage | Asked | Waiting | Said | Recruited | Invited | Retrieved | Searched | Voted | Judged | Warned | Result,
     Field(discriminator="kind"),
 ]  # fmt: skip
 Emit = Callable[[AnyEvent], None]

@@ -13,7 +13,7 @@ import math
 import textwrap
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -45,8 +45,8 @@ from manyheads.models.requests import IMAGE, size_of, usage_of
 from manyheads.team.run import Run
 from manyheads.team.system import system_of
 
-QUICK = 2.0
-"""Maximum seconds of the dry run before a run."""
+QUICK, BESIDE = 2.0, 20.0
+"""Maximum seconds of the dry run before a run, and beside runs."""
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""
 ABSTRACT = 1300
@@ -93,6 +93,25 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
             break
         runs += len(each)
     return Estimate(spent, runs, whole)
+
+
+async def in_thread(configs: Sequence[RunConfig]) -> Estimate:
+    """Like `estimate`, beside runs that are going on, within `BESIDE`; the thread ends if the call is cancelled."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(estimate(configs, BESIDE))
+
+    def work() -> Estimate:
+        with closing(loop):
+            try:
+                return loop.run_until_complete(task)
+            finally:  # a corpus may be half open
+                loop.run_until_complete(loop.shutdown_default_executor())
+
+    try:
+        return await asyncio.to_thread(work)
+    finally:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(task.cancel)
 
 
 async def excess(configs: Sequence[RunConfig], by: Estimating | None = None) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -122,6 +122,7 @@ class Session:
         locked: called when no other process can have the run any more; it may raise a `UserError`.
         journal: opens its journal; a worker's mirrors each write to the driver.
         embedder: the embedding model of a new run; a worker's takes that of the driver.
+        beside: works beside it until it ends, such as on its estimate.
     """
 
     config: RunConfig
@@ -137,6 +138,7 @@ class Session:
     locked: Callable[[], None] = lambda: None
     journal: Callable[[Path], Journal] = Journal
     embedder: Callable[[RunConfig], str] = embedder_of
+    beside: Callable[[Sequence[RunConfig], Emit], Coroutine[Any, Any, None]] | None = None
 
     @property
     def system(self) -> System:
@@ -216,6 +218,8 @@ class Session:
 
                 attended.emit = emit
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
+                if self.beside:
+                    stack.callback(asyncio.create_task(self.beside([config], emit)).cancel)
                 note = partial(_note_search, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyheads import __version__
 from manyheads.asking.replies import ReplyModel
+from manyheads.base.text import count, decimals_of
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import NOTHING, Host, Reply, Turn, Usage
-from manyheads.core.events import AnyEvent, Asked, Began, Judged, Result, Said, Stage
+from manyheads.core import NOTHING, Host, Reply, Turn, Usage, money
+from manyheads.core.events import AnyEvent, Asked, Began, Estimated, Judged, Result, Said, Stage
 from manyheads.core.results import currency_of
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class RunStatus:
     turn: int = 0
     usage: Usage = NOTHING
     currency: str | None = None
+    estimate: Usage = NOTHING
     thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """By speaker, the times at which unanswered questions were put, in seconds of the clock."""
 
@@ -190,6 +192,8 @@ class RunStatus:
         match event:
             case Began():
                 self.currency = currency_of(event.prices)
+            case Estimated():
+                self.estimate = event.usage
             case Stage():
                 self.stage, self.turns, self.turn = event.title, event.turns, 0
                 self.number, self.total = event.number, event.total
@@ -206,9 +210,25 @@ class RunStatus:
             case _:
                 pass
 
+    @property
+    def spending(self) -> str:
+        """Calls and cost, as shares of the estimate: `41 of about 98 calls · cost 0.04 of about 0.10 USD`."""
+        used, whole = self.usage, self.estimate
+        calls = _share(used.calls, whole.calls, 0, " calls") if whole.calls else count(used.calls, "call")
+        if used.cost is None:
+            return calls
+        digits, unit = max(2, decimals_of(whole.cost) or 0), f" {self.currency}" if self.currency else ""
+        cost = _share(used.cost, whole.cost, digits, unit) if whole.cost else money(used.cost, self.currency)
+        return f"{calls} · cost {cost}"
+
     def _answered(self, speaker: str) -> None:
         waits = self.thinking.get(speaker, [])
         if len(waits) > 1:
             waits.pop(0)
         else:
             self.thinking.pop(speaker, None)
+
+
+def _share(used: float, whole: float, digits: int, unit: str) -> str:
+    done, about = f"{used:,.{digits}f}", f"about {whole:,.{digits}f}"
+    return f"{done}{unit}, estimated {about}" if used > whole else f"{done} of {about}{unit}"

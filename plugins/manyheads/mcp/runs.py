@@ -216,7 +216,8 @@ class ServedRuns:
                 turn = min(status.turn / status.turns, 1) if status.turns else 0
                 if (done := max(status.number - 1, 0) + turn) > reported:
                     reported = done
-                    await context.report_progress(done, status.total or None, f"{name}: {status.stage}")
+                    stage = f"{name}: {status.stage} · {status.spending}"
+                    await context.report_progress(done, status.total or None, stage)
                 if state == "waiting" and (waiting := self.waiting(name)):
                     if not can_ask(context):
                         return await self._answer(name)

@@ -1,6 +1,7 @@
 """The runs in a folder: which there are, how each stands, what it waits for, its files."""
 
 import time
+from contextlib import suppress
 from os.path import normpath
 from pathlib import Path
 from threading import Lock
@@ -68,7 +69,7 @@ class RunsFolder:
         before = {each.folder: each for each in self._read_before}
         # at the first look, what the index of the folder keeps
         here = entries(self.folder, before.values()) if before else read_entries(self.folder)
-        found = [each for each in here if each.state and not (self.folder / each.folder).is_symlink()]
+        found = [each for each in here if each.state and self._holds(self.folder / each.folder)]
         names, elsewhere = {each.folder for each in found}, dict[str, Path]()
         for base in folders_of_runs(self._project) if self._project else ():
             if base == self.folder:
@@ -85,7 +86,7 @@ class RunsFolder:
                     if each.folder not in names
                     else "~".join((base / each.folder).relative_to(self._project or base).parts)
                 )
-                if each.state and not (base / each.folder).is_symlink():
+                if each.state and self._holds(base / each.folder):
                     names.add(name)
                     elsewhere[name] = base / each.folder
                     found.append(each.model_copy(update={"folder": name}))
@@ -105,6 +106,13 @@ class RunsFolder:
             for each in found
         ]
         return sorted(linked, key=lambda each: (each.at, each.folder), reverse=True)
+
+    def _holds(self, path: Path) -> bool:
+        """Whether a run's folder lies in this folder or the project, also where a link leads to."""
+        with suppress(OSError, ValueError, RuntimeError):  # no possible name, a loop of links
+            real = path.resolve()
+            return not real.is_file() and any(each in real.parents for each in (self.folder, self._project))
+        return False
 
     def entry(self, name: str) -> RunEntry:
         """A run by its folder's name; raises `MissingRunError`."""
@@ -126,15 +134,11 @@ class RunsFolder:
     def path(self, name: str) -> Path:
         """The folder of a run by its name, inside this folder or the project; raises `MissingRunError` otherwise."""
         self.entries()  # finds the runs elsewhere
-        if place := self._elsewhere.get(name):
-            return place
-        try:
-            path = (self.folder / name).resolve()
-            if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():
-                return path
-        except (OSError, ValueError, RuntimeError):  # no possible name, a loop of links
-            pass
-        raise MissingRunError(name)
+        hidden = name[:1] in ("", ".") or "/" in name
+        path = self._elsewhere.get(name, None if hidden else self.folder / name)
+        if path is None or not self._holds(path):
+            raise MissingRunError(name)
+        return path.resolve()
 
     def file(self, name: str, file: str) -> Path:
         if (path := inside(self.path(name), file)) is None:

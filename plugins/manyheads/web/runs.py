@@ -22,7 +22,6 @@ from manyheads.base.errors import UserError
 from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG, EVENTS, REPORT
 from manyheads.config.files import merge
-from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import RunEntry, chains
 from manyheads.report.notes import notes_of, read_notes, write_notes
@@ -63,11 +62,6 @@ def _runs(request: Request) -> RunsFolder:
     return request.app.state.runs
 
 
-def _cost(log: Log) -> str:
-    cost = log.standing.usage.cost
-    return "" if cost is None else money(cost, log.standing.currency)
-
-
 def run_page(request: Request) -> Response:
     runs, name = _runs(request), request.path_params["name"]
     folder, entry = runs.path(name), runs.entry(name)
@@ -78,16 +72,17 @@ def run_page(request: Request) -> Response:
     return render(
         request, "run.html.j2", entry=entry, notes=read_notes(folder), log=log, shown=list(log.events(first, last)), first=first, last=last,
         latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()] + [*SHARED] * (folder / RESULT).is_file(),
-        **_state_values(runs, entry, log, state), **(_onward(runs, name) if state == "finished" else {}),
+        **_state_values(runs, entry, log, state), **(_onward(runs, name, {_number(each, -1) for each in request.query_params.getlist("idea")}) if state == "finished" else {}),
     )  # fmt: skip
 
 
-def _onward(runs: RunsFolder, name: str) -> dict[str, Any]:
-    """What `onward.html.j2` shows of a run: ideas that others can begin with, and the chains that it stands in."""
+def _onward(runs: RunsFolder, name: str, ticked: set[int]) -> dict[str, Any]:
+    """What `onward.html.j2` shows of a run: ideas that others can begin with, those ticked, and the chains that it stands in."""
     lists = [each for each in chains(runs.entries()) if any(run.folder == name for _, run in each)]
     with suppress(UserError):  # damaged
         result = load(runs.path(name), unfinished=False).result
-        return {"chains": lists, "ideas": ideas_by_number(result), "result": result}
+        ideas = ideas_by_number(result)
+        return {"chains": lists, "ideas": ideas, "result": result, "ticked": ideas.keys() & ticked}
     return {"chains": lists, "ideas": {}}
 
 
@@ -97,7 +92,6 @@ def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> di
     return {
         "name": entry.folder, "state": state, "reason": entry.reason, "at": log.standing, "seconds": log.seconds, "warned": log.warned,
         "warnings": log.warnings,
-        "cost": _cost(log),
         "steers": entry.system in systems() and bool(systems()[entry.system].steers),
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (), "refused": child.refused if child else {},

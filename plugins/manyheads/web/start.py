@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.base.errors import UserError, problem_of
+from manyheads.base.errors import SubjectError, UserError, problem_of
 from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.environment import hosts
@@ -107,7 +107,13 @@ def choice(request: Request) -> Response:
 
 
 def form_page(request: Request) -> Response:
-    return _page(request, _base(request), Filled())
+    try:
+        return _page(request, _base(request), Filled())
+    except SubjectError:
+        if len(request.query_params.getlist("idea")) < 2:
+            raise
+        page = request.url_for("run_page", name=request.query_params["run"]).path
+        return RedirectResponse(f"{page}?{request.url.query}#h-onward", 303)  # back to the ticks
 
 
 def _base(request: Request) -> RunConfig:

@@ -149,13 +149,8 @@ def _value(text: str, start: int) -> tuple[Any, int]:
                 value, end = _strict.raw_decode(text, text.index("{", start))
                 if not _NEXT.match(text, end):
                     return value, end
-        return _mend_json(text, start)
-
-
-def _mend_json(text: str, start: int) -> tuple[Any, int]:
-    """The untidy value that begins at `start`, repaired in syntax alone, and its end."""
-    reader = _Mender(text, start)
-    return reader.value("item", 0), reader.at
+        mender = _Mender(text, start)
+        return mender.value("item", 0), mender.at
 
 
 def _closing(text: str, start: int) -> int:

@@ -91,11 +91,8 @@ class EdgeStore(VectorStore):
             names = tuple(map(str, meta.get("names", ())))
             schema = Schema(str(meta["model"]), int(meta["dim"]), names=names)
         except OSError as error:
-            raise CorpusError(
-                f"no bank in {folder}",
-                tried=f"{folder / META}: {error.strerror}",
-                hint="build one: manyheads corpus build",
-            ) from error
+            tried, hint = f"{folder / META}: {error.strerror}", "build one: manyheads corpus build"
+            raise CorpusError(f"no bank in {folder}", tried=tried, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
@@ -232,10 +229,8 @@ class ClientStore(VectorStore):
         client = _connect(address)
         with _server_errors(address):
             if client.collection_exists(collection):
-                raise CorpusError(
-                    f"{address} already has a collection {collection}",
-                    hint="use another name",
-                )
+                hint = "use another name"
+                raise CorpusError(f"{address} already has a collection {collection}", hint=hint)
             vectors = models.VectorParams(size=schema.dim, distance=models.Distance.COSINE)
             config = dict.fromkeys(schema.names, vectors) or vectors
             client.create_collection(collection, vectors_config=config, metadata={"model": schema.model})
@@ -328,10 +323,8 @@ def _server_errors(address: str) -> Generator[None]:
     try:
         yield
     except ResponseHandlingException as error:
-        raise CorpusError(
-            f"the Qdrant server {address} does not answer: {error}",
-            hint="start it, fix the address, or use a folder instead of a server",
-        ) from error
+        hint = "start it, fix the address, or use a folder instead of a server"
+        raise CorpusError(f"the Qdrant server {address} does not answer: {error}", hint=hint) from error
     except UnexpectedResponse as error:
         hint = f"set {API_KEY} in the environment" if error.status_code in (401, 403) else None
         raise CorpusError(

@@ -107,11 +107,8 @@ class VectorStore(Closing):
             for one, points in zip(left, answers, strict=True):
                 best[one] = sorted(map(record_of, points), key=lambda record: (-record.score, record.id))
             # the engine's order of ties depends on its files: get all of them, then cut by id
-            left = [
-                one
-                for one in left
-                if len(best[one]) == limit and best[one][-1].score == best[one][k - 1].score
-            ]
+            full = (one for one in left if len(best[one]) == limit)
+            left = [one for one in full if best[one][-1].score == best[one][k - 1].score]
             limit *= 4
         return [best[one][:k] for one in range(len(rows))]
 
@@ -208,9 +205,7 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
     """A filter in the classes of `api`, Qdrant's engine or its client; None for no conditions."""
     if where == EVERYTHING:
         return None
-    must = [
-        api.FieldCondition(key=key, match=api.MatchValue(value=value)) for key, value in where.equals.items()
-    ]
+    must = [api.FieldCondition(key=key, match=api.MatchValue(value=one)) for key, one in where.equals.items()]
     must += [
         api.FieldCondition(key=key, range=range_of(gte=low, lt=high))
         for key, (low, high) in where.ranges.items()

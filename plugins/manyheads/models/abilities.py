@@ -221,7 +221,5 @@ def colours_in(text: str) -> tuple[str, ...]:
 def refuse_images(alias: str, config: ModelConfig, *, images: bool) -> None:
     """Raises `ConfigError` for images to a model without vision, which is blind to them."""
     if images and not config.sees:
-        raise ConfigError(
-            f"models.{alias}: {config.name} cannot see images (vision: false)",
-            hint="give this role another model with roles.<role>.model, or set its vision to true",
-        )
+        hint = "give this role another model with roles.<role>.model, or set its vision to true"
+        raise ConfigError(f"models.{alias}: {config.name} cannot see images (vision: false)", hint=hint)

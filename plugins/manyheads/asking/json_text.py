@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn, cast
 
+from manyheads.base.resources import no_constant
+
 DEEPEST = 50
 """Maximum nesting depth of objects."""
 LONGEST = 200_000
@@ -172,11 +174,7 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-_strict = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=_no_number)
+_strict = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=no_constant)
 
 
 class CutOffError(UnreadableError):

@@ -183,8 +183,8 @@ def read_card(path: Path) -> RoleCard:
 
 
 def _reply(task: Task, role: str, name: str) -> type[ReplyModel]:
-    named = isinstance(task.reply, str)
-    return reply_type(task.reply) if named else from_schema(task.reply, f"{role} {name}")
+    reply = task.reply
+    return reply_type(reply) if isinstance(reply, str) else from_schema(reply, f"{role} {name}")
 
 
 def _schema_beside(card: Path, name: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -117,12 +117,13 @@ def read_model(path: Path, kind: type[M], hint: str) -> M:
 def parse_json(text: str) -> Any:
     """JSON as plain data with the same limits; raises ValueError."""
     try:
-        return sound(json.loads(text, parse_constant=_no_constant))
+        return sound(json.loads(text, parse_constant=no_constant))
     except RecursionError:
         raise ValueError("nested too deep") from None
 
 
-def _no_constant(name: str) -> float:
+def no_constant(name: str) -> NoReturn:
+    """For `json.loads`: NaN and Infinity are no JSON."""
     raise ValueError(f"{name} is not valid JSON")
 
 

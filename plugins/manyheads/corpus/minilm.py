@@ -55,9 +55,8 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
     Raises:
         EmbeddingError: a file is missing or differs from the published one, or the cache cannot be written.
     """
-
     target = (cache or cache_folder()) / _CACHE_NAMES[int8]
-    if is_sound(target):
+    if target.is_dir() and not damaged_files(target):
         return target
     for name, expected in SHA256.items():
         path = source / name
@@ -91,11 +90,6 @@ def _convert(source: Path, made: Path, *, int8: bool) -> None:
     # The checkpoint says 512, but the model was trained and is used with 256; other lengths give other vectors.
     settings["model_max_length"] = MAX_TOKENS
     (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
-
-
-def is_sound(target: Path) -> bool:
-    """Whether a cached folder exists and is undamaged."""
-    return target.is_dir() and not damaged_files(target)
 
 
 def quantise(model: "ModelProto", path: Path) -> None:

@@ -18,6 +18,7 @@ from manyheads.corpus.stores import (
     MEMORY,
     Filter,
     Payload,
+    Points,
     Schema,
     VectorStore,
     filter_of,
@@ -132,9 +133,7 @@ class EdgeStore(VectorStore):
 
         return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]:
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]:
         import qdrant_edge as edge
 
         requests = [
@@ -149,10 +148,10 @@ class EdgeStore(VectorStore):
         ]
         return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         return self._shard.retrieve(points, True, vectors)
 
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         import qdrant_edge as edge
 
         request = edge.ScrollRequest(
@@ -275,9 +274,7 @@ class ClientStore(VectorStore):
     def _count(self, where: Filter) -> int:
         return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
 
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]:
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]:
         from qdrant_client import models
 
         # in memory every search is exact, and asking for it draws a warning
@@ -292,10 +289,10 @@ class ClientStore(VectorStore):
         answers = self._client.query_batch_points(self._collection, requests=requests)
         return [answer.points for answer in answers]
 
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
 
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         condition = _client_filter(where)
         return self._client.scroll(
             self._collection, condition, PAGE, offset=start, with_payload=True, with_vectors=vectors

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 Payload: TypeAlias = dict[str, Any]
+Points: TypeAlias = Iterable[Any]
+"""Of Qdrant's engine, or of its client."""
 MEMORY = ":memory:"
 ID_FIELD = "_id"
 _NAMESPACE = uuid.UUID("5f1b9a52-6a0c-5b59-9d8e-0f6c5ad9f1f4")
@@ -148,15 +150,13 @@ class VectorStore(Closing):
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...
 
     @abstractmethod
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]: ...
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]: ...
 
     @abstractmethod
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]: ...
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points: ...
 
     @abstractmethod
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]: ...
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]: ...
 
     def _check(self, vectors: "Vectors", rows: int | None = None) -> None:
         """Raises EmbeddingError unless the vectors are (rows, dim) and finite."""

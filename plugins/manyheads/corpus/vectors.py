@@ -6,7 +6,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ MOST_QUERIES = 2048
 """Maximum cached vectors of queries: some 3 MB."""
 
 
-@cache
-def _ahead() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-embedding")
+_AHEAD = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-embedding")
 
 
 class QueryEmbedder:
@@ -99,7 +97,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
         self._lock = threading.Lock()
-        self._started = lru_cache(MOST_QUERIES)(partial(_ahead().submit, _embed_in_parts, embedder))
+        self._started = lru_cache(MOST_QUERIES)(partial(_AHEAD.submit, _embed_in_parts, embedder))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length."""

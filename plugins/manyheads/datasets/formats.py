@@ -407,7 +407,7 @@ class Dataset(Reader):
                 tag, ignored = (one.pattern if one else "" for one in (ours.tag, ours.ignored))
                 return records.tag_records(
                     file, member, ours.kind, ours.sample,
-                    tag=tag, begins=ours.begins, ends=ours.ends, ignored=ignored, lists=ours.lists,
+                    marks=tag, begins=ours.begins, ends=ours.ends, ignored=ignored, lists=ours.lists,
                 )  # fmt: skip
             case _:
                 found = records.json_records(

@@ -423,11 +423,12 @@ MOST_LINES, MOST_BLOCK = 100_000, 2**22
 
 
 def tag_records(
-    file: Path, member: str | None, kind: str, hint: str, *, tag: str, begins: str, ends: str, ignored: str, lists: Collection[str]
+    file: Path, member: str | None, kind: str, hint: str, *, marks: str, begins: str, ends: str, ignored: str,
+    lists: Collection[str],
 ) -> Records:  # fmt: skip
     """The blocks of a file: the value of each tag, or a list of its values, see `Format`. A line without a tag continues the value
     before, or is one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
-    pattern, passed, start = re.compile(tag.encode()), re.compile(ignored.encode()), begins.encode().split()
+    pattern, passed, start = re.compile(marks.encode()), re.compile(ignored.encode()), begins.encode().split()
     block, at, size, count, blocks, gap = dict[str, list[list[bytes]]](), "", 0, 0, 0, 0
     with closing(lines(file, member)) as stream:
         for number, raw in stream:

@@ -20,7 +20,7 @@ from manyheads.config import LiteratureConfig
 from manyheads.documents import read_document
 from manyheads.documents.folders import unpacked
 from manyheads.literature import fulltext
-from manyheads.literature.downloads import fetch
+from manyheads.literature.fulltext import fetch
 from support.files import Answer, FileServer
 
 WORDS = "Words that people read in a paper about owls, and about mice under the snow. " * 6

@@ -10,7 +10,7 @@ import yaml
 
 from manyheads.base.http import Pace
 from manyheads.base.papers import web_address
-from manyheads.literature import downloads, fulltext
+from manyheads.literature import fulltext
 from support.command import Done, manyheads_command, result_of
 from support.files import FileServer
 from support.openalex import OpenAlexServer, work
@@ -166,7 +166,7 @@ def test_a_publishers_page_leads_to_its_pdf_but_never_to_a_private_address(
 def test_what_is_no_paper_is_refused_in_a_sentence(
     home: tuple[str, ...], server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "LARGEST", 50_000)
+    monkeypatch.setattr(fulltext, "LARGEST", 50_000)
     server.files |= {
         "/video.mp4": b"\x00\x00\x00 ftypisom" * 9,
         "/large.pdf": b"%PDF-" + bytes(60_000),

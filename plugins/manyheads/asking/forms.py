@@ -145,14 +145,8 @@ class Forms:
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
-        variables = {
-            "kind": why.kind,
-            "problem": why.problem,
-            "faults": faults,
-            "said": said,
-            "asked": wanted,
-        }
-        return self.prompts.render("again.md.j2", {**variables, "plain": issubclass(kind, PlainText)}).strip()
+        about = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
+        return self.prompts.render("again.md.j2", {**about, "plain": issubclass(kind, PlainText)}).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""

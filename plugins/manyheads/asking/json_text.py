@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn, cast
 
+from manyheads.base.resources import no_constant
+
 DEEPEST = 50
 """Maximum nesting depth of objects."""
 LONGEST = 200_000
@@ -149,13 +151,8 @@ def _value(text: str, start: int) -> tuple[Any, int]:
                 value, end = _strict.raw_decode(text, text.index("{", start))
                 if not _NEXT.match(text, end):
                     return value, end
-        return _mend_json(text, start)
-
-
-def _mend_json(text: str, start: int) -> tuple[Any, int]:
-    """The untidy value that begins at `start`, repaired in syntax alone, and its end."""
-    reader = _Mender(text, start)
-    return reader.value("item", 0), reader.at
+        mender = _Mender(text, start)
+        return mender.value("item", 0), mender.at
 
 
 def _closing(text: str, start: int) -> int:
@@ -177,11 +174,7 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-_strict = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=_no_number)
+_strict = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=no_constant)
 
 
 class CutOffError(UnreadableError):

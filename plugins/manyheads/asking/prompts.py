@@ -42,11 +42,9 @@ class Prompts:
             if len(text) > LARGEST:
                 raise ValueError(f"it has more than {LARGEST:,} characters")
         except UndefinedError as error:
-            raise ConfigError(
-                f"{self._where(name)}: {error.message}",
-                tried=f"variables of this task: {', '.join(sorted(variables)) or 'none'}",
-                hint="use one of these, or remove the line",
-            ) from error
+            tried = f"variables of this task: {', '.join(sorted(variables)) or 'none'}"
+            hint = "use one of these, or remove the line"
+            raise ConfigError(f"{self._where(name)}: {error.message}", tried=tried, hint=hint) from error
         except TemplateError as error:
             raise self._broken(name, error) from error
         except RecursionError as error:

@@ -83,21 +83,16 @@ class Roles:
     def card(self, role: str) -> RoleCard:
         """Raises `ConfigError` for an unknown role."""
         if role not in self.cards:
-            raise ConfigError(
-                f"no such role {role!r}",
-                tried=f"roles: {', '.join(self.cards)}",
-                hint=did_you_mean(role, self.cards, "manyheads roles lists them"),
-            )
+            hint = did_you_mean(role, self.cards, "manyheads roles lists them")
+            raise ConfigError(f"no such role {role!r}", tried=f"roles: {', '.join(self.cards)}", hint=hint)
         return self.cards[role]
 
     def task(self, role: str, task: str) -> Task:
         card = self.card(role)
         if task not in card.tasks:
-            raise ConfigError(
-                f"role {role!r} has no task {task!r}",
-                tried=f"tasks: {', '.join(card.tasks)}",
-                hint=did_you_mean(task, card.tasks, f"manyheads roles {role} describes them"),
-            )
+            tried = f"tasks: {', '.join(card.tasks)}"
+            hint = did_you_mean(task, card.tasks, f"manyheads roles {role} describes them")
+            raise ConfigError(f"role {role!r} has no task {task!r}", tried=tried, hint=hint)
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
@@ -188,9 +183,8 @@ def read_card(path: Path) -> RoleCard:
 
 
 def _reply(task: Task, role: str, name: str) -> type[ReplyModel]:
-    return (
-        reply_type(task.reply) if isinstance(task.reply, str) else from_schema(task.reply, f"{role} {name}")
-    )
+    reply = task.reply
+    return reply_type(reply) if isinstance(reply, str) else from_schema(reply, f"{role} {name}")
 
 
 def _schema_beside(card: Path, name: str) -> dict[str, Any]:

@@ -114,11 +114,8 @@ def _missing(extra: str) -> tuple[str, ...]:
 def need_extra(extra: str, what: str) -> None:
     """Raises `ConfigError` with the command that installs an extra, if one of its modules is missing."""
     if missing := _missing(extra):
-        raise ConfigError(
-            f"{what} needs the extra {extra!r}, which is not installed",
-            tried=f"missing: {', '.join(missing)}",
-            hint=install_command(extra),
-        )
+        tried, hint = f"missing: {', '.join(missing)}", install_command(extra)
+        raise ConfigError(f"{what} needs the extra {extra!r}, which is not installed", tried=tried, hint=hint)
 
 
 def missing_extra(error: ImportError) -> ConfigError | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -86,11 +86,6 @@ def _bounded(text: str, loader: Any) -> None:
             raise yaml.YAMLError(f"more than {MOST_NODES:,} values with aliases expanded")
 
 
-def _has_tabs(path: Path) -> bool:
-    """Whether a line of a text file is indented by a tab, which YAML does not take."""
-    return bool(re.search(rb"^[ ]*\t", path.read_bytes(), re.MULTILINE))
-
-
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; raises `ConfigError` with the line."""
     try:
@@ -98,7 +93,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or error
-        hint = "indent with blanks, not tabs" if _has_tabs(path) else None
+        has_tabs = re.search(rb"^[ ]*\t", path.read_bytes(), re.MULTILINE)
+        hint = "indent with blanks, not tabs" if has_tabs else None
         raise ConfigError(
             f"{path}{f':{mark.line + 1}' if mark else ''}: not valid YAML: {problem}",
             hint="save it as UTF-8" if isinstance(error, UnicodeDecodeError) else hint,
@@ -121,12 +117,13 @@ def read_model(path: Path, kind: type[M], hint: str) -> M:
 def parse_json(text: str) -> Any:
     """JSON as plain data with the same limits; raises ValueError."""
     try:
-        return sound(json.loads(text, parse_constant=_no_constant))
+        return sound(json.loads(text, parse_constant=no_constant))
     except RecursionError:
         raise ValueError("nested too deep") from None
 
 
-def _no_constant(name: str) -> float:
+def no_constant(name: str) -> NoReturn:
+    """For `json.loads`: NaN and Infinity are no JSON."""
     raise ValueError(f"{name} is not valid JSON")
 
 

@@ -216,14 +216,10 @@ class _MarkupReader(HTMLParser):
 _ESCAPED, _BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
 _TIES, BRACES = str.maketrans({"~": " "}), str.maketrans("", "", "{}")
 _SYMBOLS = {
-    "textless": "<",
-    "textgreater": ">",
-    "textbar": "|",
-    "textunderscore": "_",
-    "textasciicircum": "^",
-}
+    "textless": "<", "textgreater": ">", "textbar": "|", "textunderscore": "_", "textasciicircum": "^"
+}  # fmt: skip
 """Symbols, as Zotero writes them, that the decoder drops."""
-_TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 """The decoder's errors on text that is not LaTeX."""
 
 
@@ -246,7 +242,7 @@ def latex_letters(text: str) -> str:
         return bare.translate(_TIES)
     try:
         return _decoder().latex_to_text(_BARE.sub(r"\\\1", text))
-    except _TRIPS as wrong:
+    except TRIPS as wrong:
         raise NotTeXError(f"not LaTeX: {text[:60]!r}") from wrong
 
 

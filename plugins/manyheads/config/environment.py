@@ -67,11 +67,9 @@ def variable_of(name: str) -> str:
         if variable in HOMES or _OURS.fullmatch(variable):
             return variable
     names = [re.sub("_(API_KEY|MAILTO|AUTH_TOKEN|CUSTOM_HEADERS)$", "", each).lower() for each in HOMES]
-    raise ConfigError(
-        f"no service {name!r} takes a key",
-        tried=f"services: {', '.join(dict.fromkeys(names))}; variables that begin with MANYHEADS_",
-        hint=did_you_mean(name, names, "name one of these"),
-    )
+    tried = f"services: {', '.join(dict.fromkeys(names))}; variables that begin with MANYHEADS_"
+    hint = did_you_mean(name, names, "name one of these")
+    raise ConfigError(f"no service {name!r} takes a key", tried=tried, hint=hint)
 
 
 def with_environment(address: str) -> str:
@@ -95,10 +93,8 @@ def secret(variable: str, address: str, where: str) -> str | None:
     need_allowed(variable, address, where)
     value = value_of(variable)
     if not (value.isascii() and value.isprintable()):
-        raise ConfigError(
-            f"{where}: the key in {variable} contains invalid characters",
-            hint=f"put the key itself in place of …, on one line: export {variable}=…",
-        )
+        hint = f"put the key itself in place of …, on one line: export {variable}=…"
+        raise ConfigError(f"{where}: the key in {variable} contains invalid characters", hint=hint)
     return value or None
 
 
@@ -291,11 +287,8 @@ def host_entry(name: str) -> HostEntry:
         if each in points(GROUP):
             return _brought(point(GROUP, each, "host"))
     described = (f"{host.name}{' (not installed)' * (not host.installed)}" for host in hosts().values())
-    raise ConfigError(
-        f"unknown host {name!r}",
-        tried=f"hosts: {', '.join(described)}",
-        hint=did_you_mean(spelling, hosts(), "pip install the package that brings it"),
-    )
+    hint = did_you_mean(spelling, hosts(), "pip install the package that brings it")
+    raise ConfigError(f"unknown host {name!r}", tried=f"hosts: {', '.join(described)}", hint=hint)
 
 
 def default_host() -> str:

@@ -51,11 +51,7 @@ def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
 
 
 def validated(
-    model: type[M],
-    data: Mapping[str, Any],
-    where: str,
-    sets: Iterable[str] = (),
-    lifted: Sequence[str] = (),
+    model: type[M], data: Mapping[str, Any], where: str, sets: Iterable[str] = (), lifted: Sequence[str] = ()
 ) -> M:
     """The validated model; raises a `ConfigError` with each wrong key and the settings that may have caused it.
 
@@ -119,11 +115,9 @@ def config_file(name: str, resources: Resources) -> Path:
         return shipped
     files = (file for file in resources.names("configs", ".yaml") if "/" not in file)
     names = sorted(file.removesuffix(".yaml") for file in files)
-    raise ConfigError(
-        f"{name}: no such {'file' if is_path else 'config'}",
-        tried=str(path.absolute()) if is_path else f"{path.absolute()}, {resources.tried('configs')}",
-        hint=did_you_mean(name, names, f"name a file, or one of {', '.join(names)}"),
-    )
+    tried = str(path.absolute()) if is_path else f"{path.absolute()}, {resources.tried('configs')}"
+    hint = did_you_mean(name, names, f"name a file, or one of {', '.join(names)}")
+    raise ConfigError(f"{name}: no such {'file' if is_path else 'config'}", tried=tried, hint=hint)
 
 
 def merge(
@@ -158,16 +152,13 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is parsed as JSON, else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(
-            f"--set {setting_in_short(setting)}: must have the form key=value, such as team.size=8"
-        )
+        form = "must have the form key=value, such as team.size=8"
+        raise ConfigError(f"--set {setting_in_short(setting)}: {form}")
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or error
-        raise ConfigError(
-            f"--set {setting_in_short(setting)}: the value is not valid YAML: {problem}"
-        ) from error
+        raise ConfigError(f"--set {setting_in_short(setting)}: not valid YAML: {problem}") from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested

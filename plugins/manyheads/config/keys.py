@@ -28,10 +28,8 @@ def stored_keys() -> dict[str, str]:
     file = keys_file()
     try:
         if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise ConfigError(
-                f"{file}: others on this machine can read your keys",
-                hint=f"chmod 600 {file}, and make new keys",
-            )
+            hint = f"chmod 600 {file}, and make new keys"
+            raise ConfigError(f"{file}: others on this machine can read your keys", hint=hint)
         data: object = json.loads(read_text(file))
     except FileNotFoundError:
         return {}

@@ -407,10 +407,8 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
     result = cast(dict[str, Any], data)
     if (found := result.get("format")) != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
-        raise SubjectError(
-            f"{path}: has format {found}, but this version reads {FORMAT}",
-            hint="update manyheads" if newer else f"{hint}: rewrites it from the journal, at no cost",
-        )
+        hint = "update manyheads" if newer else f"{hint}: rewrites it from the journal, at no cost"
+        raise SubjectError(f"{path}: has format {found}, but this version reads {FORMAT}", hint=hint)
     if not (unfinished or result.get("finished")):
         raise SubjectError(f"{folder}: not a finished run: its {RESULT} is partial", hint=hint)
     return result

@@ -82,21 +82,15 @@ class _WithAbstract(Part):
 def is_there(path: Path) -> bool:
     """Whether the file or folder exists. For `FILE:LINE` and `RUN#NUMBER`, whether the file or the run does."""
     line, (run, number) = LINE.fullmatch(str(path)), run_and_number(str(path))
-    return (
-        path.exists()
-        or (line is not None and Path(line[1]).is_file())
-        or (number is not None and run.exists())
-    )
+    of_line, of_run = line is not None and Path(line[1]).is_file(), number is not None and run.exists()
+    return path.exists() or of_line or of_run
 
 
 def run_and_number(named: str) -> tuple[Path, int | None]:
     """The folder of a run and the number of one of its ideas, of `RUN#7`; any other name has no number."""
     with suppress(OSError, ValueError):  # a text, not a valid file name
-        if (
-            (part := IDEA.fullmatch(named))
-            and not Path(named).exists()
-            and (Path(part[1]) / RESULT).is_file()
-        ):
+        part = None if Path(named).exists() else IDEA.fullmatch(named)
+        if part and (Path(part[1]) / RESULT).is_file():
             return Path(part[1]), int(part[2])
     return Path(named), None
 
@@ -127,9 +121,8 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
     if (line := LINE.fullmatch(str(path))) and not path.exists():
         subjects = [each for each in read_subjects(Path(line[1])) if each.source == str(path)]
         if not subjects:
-            raise SubjectError(
-                f"{path}: this line does not exist or has no text", hint=f"name a line of {line[1]}"
-            )
+            hint = f"name a line of {line[1]}"
+            raise SubjectError(f"{path}: this line does not exist or has no text", hint=hint)
         return subjects
     content, kind = _read(path), path.suffix.lower()
     if kind == ".jsonl":

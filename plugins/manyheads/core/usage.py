@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Price(BaseModel):
+class Amount(BaseModel):
     """Price per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -18,6 +18,11 @@ class Price(BaseModel):
     """Input tokens."""
     output: float = Field(ge=0)
     """Output tokens."""
+
+
+class Price(Amount):
+    """Price per million tokens."""
+
     currency: str | None = None
     """Such as USD; the same for all prices of a run."""
     as_of: date | None = None

@@ -94,10 +94,8 @@ def resolve_corpus(
         need_sound(path)
         return path
     if path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise CorpusError(
-            f"{path}: a file of papers, not a built corpus",
-            hint=f"manyheads corpus build {path} --bound YEAR, then use its folder",
-        )
+        hint = f"manyheads corpus build {path} --bound YEAR, then use its folder"
+        raise CorpusError(f"{path}: a file of papers, not a built corpus", hint=hint)
     raise CorpusError(
         f"corpus {name_or_path!r}: no such corpus",
         tried=", ".join(str(folder / META) for folder in _places(name_or_path)),
@@ -163,10 +161,8 @@ def need_sound(folder: Path, *, whole: bool = False) -> None:
     """Raises CorpusError for files changed since the build; with `whole`, every file is read, however large."""
     if damaged := _damaged(folder, whole):
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
-        raise CorpusError(
-            f"{folder}: damaged since the build: {', '.join(damaged[:NAMED])}{more}",
-            hint="build the corpus again, or restore the files",
-        )
+        hint = "build the corpus again, or restore the files"
+        raise CorpusError(f"{folder}: damaged since the build: {', '.join(damaged[:NAMED])}{more}", hint=hint)
 
 
 def is_sound(folder: Path) -> bool:
@@ -198,16 +194,10 @@ def verify_corpus(folder: Path) -> list[str]:
     need_sound(folder, whole=True)
     for copy in folder.glob(f"*/{CHECKSUMS}"):
         if damaged := damaged_files(copy.parent, whole=True):
-            raise CorpusError(
-                f"{copy.parent}: damaged: {', '.join(damaged)}",
-                hint="remove the folder: it is rebuilt when needed",
-            )
-    sums = (
-        "all unchanged since the build"
-        if has_checksums(folder)
-        else "built without checksums: no file was checked"
-    )
-    lines = [f"files        {sums}"]
+            hint = "remove the folder: it is rebuilt when needed"
+            raise CorpusError(f"{copy.parent}: damaged: {', '.join(damaged)}", hint=hint)
+    unchecked = "built without checksums: no file was checked"
+    lines = [f"files        {'all unchanged since the build' if has_checksums(folder) else unchecked}"]
     counts, shapes = meta.counts, (Paper, Scientist)
     totals = (counts.past + counts.contemporary, counts.scientists)
     if (folder / GRAPH).exists():

@@ -122,10 +122,8 @@ class RecordBook(Closing):
                     records = {one.paper: one for one in chunk}
                     papers = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
                     if unknown := [paper for paper in records if paper not in papers]:
-                        raise CorpusError(
-                            f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
-                            hint="extract papers of this corpus only",
-                        )
+                        hint = "extract papers of this corpus only"
+                        raise CorpusError(f"{self.ecosystem.folder}: no paper {unknown[0]!r}", hint=hint)
                     bank = bank or self._writable()
                     payloads = [
                         {
@@ -160,9 +158,7 @@ class RecordBook(Closing):
             SUMMARY: [one.summary for one in records],
             IDEAS: [" ".join(one.main_ideas) for one in records],
         }
-        places = [
-            (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
-        ]
+        places = [(name, row) for name, some in texts.items() for row, one in enumerate(some) if one.strip()]
         embeddings = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
         for (name, row), vector in zip(places, embeddings, strict=True):
             rows[name][row] = vector
@@ -241,11 +237,10 @@ class RecordBook(Closing):
                     )
                     hint = f"manyheads corpus extract {self.ecosystem.folder}"
                     raise CorpusError(f"{self.ecosystem.folder}: {what}", hint=hint)
+                model = self.ecosystem.embedder
                 with self._when_free(lambda: self._gate(shared=True)):
                     bank = self._when_free(
-                        lambda: Records.open(
-                            self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True
-                        )
+                        lambda: Records.open(self.folder, model, name=VECTORS, read_only=True)
                     )
                 self._records = bank
                 watch = (ref(self), ref(bank))
@@ -322,6 +317,5 @@ def records_in_short(folder: Path, name: str) -> str:
         return f"no records yet: created by rules at first use, or by a model with manyheads corpus extract {name} --model …"
     made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
     rest = counts.papers - counts.extractions
-    return made + (
-        f", {count(rest, 'paper')} without one, to be created by rules at first use" if rest > 0 else ""
-    )
+    more = f", {count(rest, 'paper')} without one, to be created by rules at first use"
+    return made + more * (rest > 0)

@@ -83,11 +83,8 @@ def digest(title: str, text: str) -> Digest:
     if at:
         background = [0, *(place for place in problems if 0 < place < at)][:MOST_BACKGROUND]
     else:
-        background = [
-            next(
-                (each for each in problems if each and not (words[each] & _RESULT or _is_own(words[each]))), 0
-            )
-        ]
+        own = (each for each in problems if each and not (words[each] & _RESULT or _is_own(words[each])))
+        background = [next(own, 0)]
     rest = [place for place in range(len(found)) if place != at and place not in background]
     after = [place for place in rest if place > at] or rest
     after.sort(key=lambda place: (not words[place] & _METHOD, not words[place] & _RESULT, place))
@@ -103,10 +100,8 @@ def _summary(title: str, words: list[set[str]]) -> int:
     done = [place for place, said in enumerate(words) if _is_own(said)]
     if not done:
         own = {*stems(title)}
-        return max(
-            range(len(words)),
-            key=lambda place: (len(own.intersection(stems(" ".join(words[place])))), -place),
-        )
+        shared = [len(own.intersection(stems(" ".join(said)))) for said in words]
+        return shared.index(max(shared))
     proposed = (place for place in done if words[place] & _PROPOSES and not words[place] & _ASIDE)
     return next(proposed, done[0])
 
@@ -129,9 +124,7 @@ def sentences(text: str) -> list[str]:
         if len(found) == MOST_SENTENCES:
             break
     headless = (_HEADING.sub("", sentence) for sentence in (*found, open_))
-    return [
-        sentence if len(sentence) <= MOST_LETTERS else _cut(sentence) for sentence in headless if sentence
-    ]
+    return [one if len(one) <= MOST_LETTERS else _cut(one) for one in headless if one]
 
 
 def _cut(sentence: str) -> str:

@@ -108,9 +108,8 @@ class Collection(Closing):
         """
         need_extra("corpus", "a knowledge bank")
         if place == MEMORY:
-            raise CorpusError(
-                "a bank in memory cannot be opened again", hint="create a new one, or use a folder"
-            )
+            hint = "create a new one, or use a folder"
+            raise CorpusError("a bank in memory cannot be opened again", hint=hint)
         if address := _address(place):
             return cls(ClientStore.open(address, name), embedder)
         return cls(EdgeStore.open(Path(place) / name, read_only=read_only), embedder)
@@ -194,10 +193,8 @@ class KnowledgeBank(Collection):
     ) -> int:
         """Embed and store papers as in `add_items`; the `period` is stored with them, for `where={"period": "past"}`."""
         also = {} if period is None else {"period": period}
-        items = (
-            (one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
-            for one in papers
-        )
+        fields = ((one, one.model_dump(mode="json", include=STORED)) for one in papers)
+        items = ((one.id, paper_text(one), own | also) for one, own in fields)
         return self.add_items(items, vectors, progress)
 
     async def search(
@@ -303,9 +300,8 @@ class Ecosystem(Closing):
         try:
             return self._scientists[name]
         except KeyError as unknown:
-            known = (
-                f"Scientist0 … Scientist{len(self._scientists) - 1}" if self._scientists else NO_SCIENTISTS
-            )
+            last = len(self._scientists) - 1
+            known = f"Scientist0 … Scientist{last}" if self._scientists else NO_SCIENTISTS
             raise CorpusError(f"{name!r}: no such scientist in {self.folder}", tried=known) from unknown
 
     def names(self) -> dict[str, str]:

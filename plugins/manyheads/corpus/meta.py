@@ -185,7 +185,7 @@ class Meta(Frozen):
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary, as labels and values."""
-        counts, past = self.counts, self.past_years
+        counts, past, read = self.counts, self.past_years, f"{self.counts.read:,}"
         span = "" if (years := self.contemporary_years) is None else f" ({years[0]}–{years[1]})"
         published = PUBLISHED.get(self.options.preset or "", {})
 
@@ -197,21 +197,15 @@ class Meta(Frozen):
 
         most = sorted(counts.rejected_by_field.items(), key=lambda one: (-one[1], one[0]))
         return [
-            ("papers read", f"{counts.read:,}"),
+            ("papers read", read),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
             *((f"{field} completed", _completed(counts)) for field, counts in self.completed.items()),
             *((("read in part", f"{n:,}, listed in {REJECTS}"),) if (n := counts.faulty) else ()),
-            *(
-                ("missing", f"{n:,} of {counts.read:,} papers have no {one}")
-                for one, n in counts.missing.items()
-            ),
+            *(("missing", f"{n:,} of {read} papers have no {one}") for one, n in counts.missing.items()),
             *((f"removed by {name}", f"{n:,}") for name, n in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
-            (
-                "contemporary papers",
-                f"{counts.contemporary:,}{span}{beside('contemporary')}",
-            ),
+            ("contemporary papers", f"{counts.contemporary:,}{span}{beside('contemporary')}"),
             *((("without citation counts", f"{n:,}"),) if (n := counts.without_citations) else ()),
             *((("with full text", of_all(n)),) if (n := counts.full_texts) else ()),
             *((("with references", of_all(n)),) if (n := counts.with_references) else ()),
@@ -261,11 +255,8 @@ def all_corpora() -> Iterator[tuple[str, str, Counts | None]]:
             yield str(folder), error.message, None
         else:
             papers, authors = meta.counts.past + meta.counts.contemporary, meta.counts.scientists
-            yield (
-                str(folder),
-                f"{papers:,} papers, {authors:,} scientists; {meta.embedding.name}",
-                meta.counts,
-            )
+            about = f"{papers:,} papers, {authors:,} scientists; {meta.embedding.name}"
+            yield str(folder), about, meta.counts
 
 
 def read_json(folder: Path, name: str) -> Any:
@@ -274,11 +265,8 @@ def read_json(folder: Path, name: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as missing:
-        raise CorpusError(
-            f"{folder}: not a built corpus",
-            tried=str(path),
-            hint=f"manyheads corpus build papers.jsonl.gz --bound 2015 --out {folder}",
-        ) from missing
+        tried, hint = str(path), f"manyheads corpus build papers.jsonl.gz --bound 2015 --out {folder}"
+        raise CorpusError(f"{folder}: not a built corpus", tried=tried, hint=hint) from missing
     except (OSError, ValueError) as wrong:
         raise damaged(path, str(wrong)) from wrong
 

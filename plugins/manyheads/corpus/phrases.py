@@ -251,9 +251,8 @@ def interests(
                 weight *= LONE / 2 if count == 1 and len(rows) >= SEVERAL else 1
                 ranked.append((-weight, place, key))
         best = _apart(ranked, top)
-        phrases[author] = tuple(
-            next(_written(key, runs[row][key]) for row in rows if key in runs[row]) for key in best
-        )
+        first = {key: next(row for row in rows if key in runs[row]) for key in best}
+        phrases[author] = tuple(_written(key, runs[row][key]) for key, row in first.items())
     return phrases
 
 
@@ -300,9 +299,8 @@ def _word(token: str) -> _Word:
     plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     stem = (word[:-1] if plural else word).replace("-", " ")
     barred = word in STOP_WORDS or word in WORDS["never"] or (word in _COMMON and word not in NOUNS)
-    inside = (
-        not barred and token[0].isalnum() and len(word) > 1 and not word.isdecimal() and not _WIDE.match(word)
-    )
+    inside = not barred and token[0].isalnum() and len(word) > 1
+    inside = inside and not word.isdecimal() and not _WIDE.match(word)
     begins = word in _NO_VERBS or not (_VERB.search(word) or (word.endswith("ing") and word not in _GERUNDS))
     ends = stem in _NOUN_ENDINGS or not (_ENDING.search(word) or word in ADJECTIVES)
     return _Word(

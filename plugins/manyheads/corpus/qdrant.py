@@ -18,6 +18,7 @@ from manyheads.corpus.stores import (
     MEMORY,
     Filter,
     Payload,
+    Points,
     Schema,
     VectorStore,
     filter_of,
@@ -91,11 +92,8 @@ class EdgeStore(VectorStore):
             names = tuple(map(str, meta.get("names", ())))
             schema = Schema(str(meta["model"]), int(meta["dim"]), names=names)
         except OSError as error:
-            raise CorpusError(
-                f"no bank in {folder}",
-                tried=f"{folder / META}: {error.strerror}",
-                hint="build one: manyheads corpus build",
-            ) from error
+            tried, hint = f"{folder / META}: {error.strerror}", "build one: manyheads corpus build"
+            raise CorpusError(f"no bank in {folder}", tried=tried, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
@@ -135,9 +133,7 @@ class EdgeStore(VectorStore):
 
         return self._shard.count(edge.CountRequest(filter=_edge_filter(where)))
 
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]:
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]:
         import qdrant_edge as edge
 
         requests = [
@@ -152,10 +148,10 @@ class EdgeStore(VectorStore):
         ]
         return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         return self._shard.retrieve(points, True, vectors)
 
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         import qdrant_edge as edge
 
         request = edge.ScrollRequest(
@@ -232,10 +228,8 @@ class ClientStore(VectorStore):
         client = _connect(address)
         with _server_errors(address):
             if client.collection_exists(collection):
-                raise CorpusError(
-                    f"{address} already has a collection {collection}",
-                    hint="use another name",
-                )
+                hint = "use another name"
+                raise CorpusError(f"{address} already has a collection {collection}", hint=hint)
             vectors = models.VectorParams(size=schema.dim, distance=models.Distance.COSINE)
             config = dict.fromkeys(schema.names, vectors) or vectors
             client.create_collection(collection, vectors_config=config, metadata={"model": schema.model})
@@ -280,9 +274,7 @@ class ClientStore(VectorStore):
     def _count(self, where: Filter) -> int:
         return self._client.count(self._collection, count_filter=_client_filter(where), exact=True).count
 
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]:
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]:
         from qdrant_client import models
 
         # in memory every search is exact, and asking for it draws a warning
@@ -297,10 +289,10 @@ class ClientStore(VectorStore):
         answers = self._client.query_batch_points(self._collection, requests=requests)
         return [answer.points for answer in answers]
 
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]:
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         return self._client.retrieve(self._collection, points, with_payload=True, with_vectors=vectors)
 
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]:
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         condition = _client_filter(where)
         return self._client.scroll(
             self._collection, condition, PAGE, offset=start, with_payload=True, with_vectors=vectors
@@ -328,10 +320,8 @@ def _server_errors(address: str) -> Generator[None]:
     try:
         yield
     except ResponseHandlingException as error:
-        raise CorpusError(
-            f"the Qdrant server {address} does not answer: {error}",
-            hint="start it, fix the address, or use a folder instead of a server",
-        ) from error
+        hint = "start it, fix the address, or use a folder instead of a server"
+        raise CorpusError(f"the Qdrant server {address} does not answer: {error}", hint=hint) from error
     except UnexpectedResponse as error:
         hint = f"set {API_KEY} in the environment" if error.status_code in (401, 403) else None
         raise CorpusError(

@@ -88,9 +88,8 @@ def open_file(
     """
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
-        raise CorpusError(
-            f"{source}: has the ending .gz but is not gzip", hint="rename it, or compress it with gzip"
-        )
+        hint = "rename it, or compress it with gzip"
+        raise CorpusError(f"{source}: has the ending .gz but is not gzip", hint=hint)
     if start.startswith(UTF16):
         raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
     with reading(source, where), ExitStack() as held:
@@ -101,9 +100,8 @@ def open_file(
             archive = held.enter_context(zipfile.ZipFile(raw))
             names = [member] if member else _files_of(archive)
             if len(names) != 1:
-                raise CorpusError(
-                    f"{source}: contains {len(names)} files, not one", hint=f"unzip {source.name}"
-                )
+                hint = f"unzip {source.name}"
+                raise CorpusError(f"{source}: contains {len(names)} files, not one", hint=hint)
             yield held.enter_context(archive.open(names[0]))
         else:
             yield raw
@@ -140,11 +138,8 @@ def reading(source: Path, where: Callable[[], str] = str) -> Generator[None]:
 
 
 def _files_of(archive: zipfile.ZipFile) -> list[str]:
-    return [
-        each.filename
-        for each in archive.infolist()
-        if not (each.is_dir() or each.filename.startswith("__MACOSX/"))
-    ]
+    files = (each.filename for each in archive.infolist() if not each.is_dir())
+    return [name for name in files if not name.startswith("__MACOSX/")]
 
 
 # Papers, authors and rejects.
@@ -328,9 +323,8 @@ class Reject:
     """Name of the file, in a corpus of several files."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.file + ', ' if self.file else ''}{self.unit} {self.number}, {self.field}: {self.reason}"
-        )
+        place = f"{self.file}, " if self.file else ""
+        return f"{place}{self.unit} {self.number}, {self.field}: {self.reason}"
 
 
 @dataclass
@@ -491,16 +485,14 @@ def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
     """The files of a dataset: the path itself, or the files in the folder with one of these endings, by name. Raises
     `CorpusError` if there is none."""
     if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"use a file of {kind}, or a folder of them"
-        )
+        hint = f"use a file of {kind}, or a folder of them"
+        raise CorpusError(f"{path}: no such file or folder", hint=hint)
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
     if not files:
-        raise CorpusError(
-            f"{path}: contains no file of {kind}", hint=f"their names end in {' or '.join(endings)}"
-        )
+        hint = f"their names end in {' or '.join(endings)}"
+        raise CorpusError(f"{path}: contains no file of {kind}", hint=hint)
     return files
 
 

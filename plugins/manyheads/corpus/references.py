@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from manyheads.base.papers import identify
+from manyheads.documents.bibliography import ARXIV, DOI
 
 SHARED = "*"
 """The source of ids that are unique in all sources."""
@@ -21,11 +22,6 @@ FEWEST = 3
 WORD = re.compile(r"[^\W_]+")
 EDGE = re.compile(r"[.,;?!\"“”«»()\[\]]")
 """Separators of a title in an entry; colons and apostrophes may be part of titles."""
-DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
-ARXIV = re.compile(
-    r"(?:arxiv(?:\.org/(?:abs|pdf)/|[:.]?)\s*|\babs/)(\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})",
-    re.I | re.A,
-)
 NAMED = ("10.", "arxiv", "abs/")
 """Characters in every entry that one of these matches."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Hit, Paper, Period, fold
-from manyheads.config import How, RetrievalConfig
+from manyheads.config import RetrievalConfig
 from manyheads.corpus.database import BACKGROUND, IDEAS, RECORDS, SUMMARY, RecordBook, Records
 from manyheads.corpus.digest import RECIPE
 from manyheads.corpus.ecosystem import Ecosystem, Years
@@ -36,17 +36,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.floating[Any]]
 
-
-__all__ = [
-    "How",
-    "Inspiration",
-    "Inspirations",
-    "LiteratureDatabase",
-    "RetrievalConfig",
-    "Scope",
-    "clusters",
-    "fused",
-]
 
 MOST_REASONS = 5
 """Maximum reasons shown per paper and channel, strongest first."""
@@ -175,9 +164,8 @@ class LiteratureDatabase(RecordBook):
             scores = index.nearest(background, options.bm25, view.candidates[rows])
             rankings.append({one: [Channel("bm25", score=score)] for one, score in scores.items()})
         if "entity" in options.how:
-            own = {
-                *self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()
-            }
+            given = _phrases(background) if entities is None else entities
+            own = {*self.graph.entity_numbers(given).values()}
             every = own.union(self.graph.entity_numbers(synonyms).values())
             names, holders = self._by_entity(every, [*similar][: options.entity_hits], options, view)
             if not own:
@@ -185,9 +173,8 @@ class LiteratureDatabase(RecordBook):
                     "the background contains no entity of the database: only entities of similar papers are used"
                 )
             near = self._similarities(background, [*holders])
-            rankings.append(
-                {one: holders[one] for one in sorted(holders, key=lambda one: -near.get(one, -2.0))}
-            )
+            order = sorted(holders, key=lambda one: -near.get(one, -2.0))
+            rankings.append({one: holders[one] for one in order})
         if "cocitation" in options.how and view.network.citations:
             before = [*dict.fromkeys(one for ranking in rankings for one in ranking)]
             rankings.append(self._by_cocitation(before, options.cocited, view))
@@ -321,15 +308,13 @@ class LiteratureDatabase(RecordBook):
         """The papers most often cited together with each of those found, by the sum of these times (Eq. 4)."""
         network = view.network
         together = network.cited_with(network.numbers(found), count, view.visible, view.candidates)
-        rows = sorted(
-            zip(*(part.tolist() for part in together), strict=True), key=lambda row: (-row[2], row[0])
-        )
+        numbers = (part.tolist() for part in together)
+        rows = sorted(zip(*numbers, strict=True), key=lambda row: (-row[2], row[0]))
         reasons, sums = defaultdict[str, list[Channel]](list), Counter[str]()
         for paper, other, times in rows:
             sums[network.ids[other]] += times
-            reasons[network.ids[other]].append(
-                Channel("cocitation", cited_with=network.ids[paper], times=times)
-            )
+            reason = Channel("cocitation", cited_with=network.ids[paper], times=times)
+            reasons[network.ids[other]].append(reason)
         return {one: reasons[one] for one in sorted(reasons, key=lambda one: (-sums[one], one))}
 
     # Clusters.
@@ -380,9 +365,8 @@ class LiteratureDatabase(RecordBook):
         since, before = scope.years or (None, None)
         if before is not None:
             visible &= network.mask(before)
-        return _View(
-            network, visible, visible if scope.years is None else visible & network.mask(since=since)
-        )
+        candidates = visible if scope.years is None else visible & network.mask(since=since)
+        return _View(network, visible, candidates)
 
     def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
         if unrecorded := int((view.candidates & ~view.network.has_record).sum()):

@@ -193,15 +193,11 @@ def _interests(
     """The dataset's own interests, else a model's, else the keywords, supplemented from the `texts` of all papers, which come with
     their numbers. Also the number of authors by source.
     """
-    found = {
-        key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests or ())
-    }
+    found = {key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests)}
     by = Counter({DATASET: len(found)})
     rest = {key: work for key, work in works.items() if key not in found}
     if condense is not None and rest:
-        terms = {
-            masks[key]: _most(own.keywords, MOST_TERMS) or tuple(own.titles) for key, own in rest.items()
-        }
+        terms = {masks[key]: _most(own.keywords, MOST_TERMS) or (*own.titles,) for key, own in rest.items()}
         condensed = condense(terms)
         by[condense.name] = len(rest)
         return found | {key: condensed[masks[key]] for key in rest}, +by

@@ -111,10 +111,8 @@ class Spool(Closing):
 
     def records(self, table: Literal["raw", "masked"], period: Period) -> Iterator[str]:
         """Each paper as JSON."""
-        for (record,) in self._db.each(
-            f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
-        ):
-            yield record
+        sql = f"SELECT record FROM {table} WHERE period = ? ORDER BY number"
+        yield from (record for (record,) in self._db.each(sql, period))
 
     def texts(self) -> Iterator[tuple[str, str, str]]:
         """Id, introduction and method of each paper that has one of them."""
@@ -169,9 +167,7 @@ class Selection:
         lacks = [f"{count:,} of {self.read:,} papers have no {what}" for what, count in self.missing.items()]
         removals = [f"{name} removed {count:,}" for name, count in self.removed.items() if count]
         papers = "paper" if self.read == 1 else "papers"
-        return "; ".join(
-            (f"{self.read:,} {papers} read", *lacks, *([", ".join(removals)] if removals else ()))
-        )
+        return "; ".join(filter(None, (f"{self.read:,} {papers} read", *lacks, ", ".join(removals))))
 
 
 def select(
@@ -211,9 +207,8 @@ def select(
             rejects.note(number, "duplicate", f"the same paper as {before}")
             continue
         if own != paper.id:
-            rejects.remark(
-                number, [f"the id {paper.id!r} is another paper's, in {before}: it is {own!r} here"]
-            )
+            why = f"the id {paper.id!r} is another paper's, in {before}: it is {own!r} here"
+            rejects.remark(number, [why])
         if period == "past":
             wrote.update(paper.authors)
     for period in get_args(Period):
@@ -303,21 +298,12 @@ def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> No
     problem = f"no {period} papers ({span}) left: {chosen.summary()}"
     most = max(chosen.removed, key=chosen.removed.__getitem__, default="")
     hint = EXPORT if most == NO_ABSTRACT else LOOSEN
-    if (
-        period == "past"
-        and hint == LOOSEN
-        and years
-        and all(period_of(year, options) != "past" for year in years)
-    ):
+    never = years and all(period_of(year, options) != "past" for year in years)
+    if period == "past" and hint == LOOSEN and never:
         first, last = min(years), max(years)
         some = f"the years {first} to {last}" if first < last else f"{first} alone"
         problem = f"no past papers ({span}): {chosen.summary()}; they are from {some}"
-        some = (
-            f"a --bound from {first + 1} to {last}, and --start and --end around it, or "
-            if first < last
-            else ""
-        )
-        hint = (
-            f"choose {some}--bound {last + 1}, which makes them all past papers: enough for search and scipip"
-        )
+        some = f"a --bound from {first + 1} to {last}, and --start and --end around it, or " * (first < last)
+        enough = "which makes them all past papers: enough for search and scipip"
+        hint = f"choose {some}--bound {last + 1}, {enough}"
     raise CorpusError(problem, hint=hint)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 Payload: TypeAlias = dict[str, Any]
+Points: TypeAlias = Iterable[Any]
+"""Of Qdrant's engine, or of its client."""
 MEMORY = ":memory:"
 ID_FIELD = "_id"
 _NAMESPACE = uuid.UUID("5f1b9a52-6a0c-5b59-9d8e-0f6c5ad9f1f4")
@@ -107,11 +109,8 @@ class VectorStore(Closing):
             for one, points in zip(left, answers, strict=True):
                 best[one] = sorted(map(record_of, points), key=lambda record: (-record.score, record.id))
             # the engine's order of ties depends on its files: get all of them, then cut by id
-            left = [
-                one
-                for one in left
-                if len(best[one]) == limit and best[one][-1].score == best[one][k - 1].score
-            ]
+            full = (one for one in left if len(best[one]) == limit)
+            left = [one for one in full if best[one][-1].score == best[one][k - 1].score]
             limit *= 4
         return [best[one][:k] for one in range(len(rows))]
 
@@ -151,15 +150,13 @@ class VectorStore(Closing):
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None: ...
 
     @abstractmethod
-    def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, using: str | None
-    ) -> Iterable[Iterable[Any]]: ...
+    def _nearest(self, vectors: list[Any], k: int, where: Filter, using: str | None) -> Iterable[Points]: ...
 
     @abstractmethod
-    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Iterable[Any]: ...
+    def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points: ...
 
     @abstractmethod
-    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Iterable[Any], Any]: ...
+    def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]: ...
 
     def _check(self, vectors: "Vectors", rows: int | None = None) -> None:
         """Raises EmbeddingError unless the vectors are (rows, dim) and finite."""
@@ -208,9 +205,7 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
     """A filter in the classes of `api`, Qdrant's engine or its client; None for no conditions."""
     if where == EVERYTHING:
         return None
-    must = [
-        api.FieldCondition(key=key, match=api.MatchValue(value=value)) for key, value in where.equals.items()
-    ]
+    must = [api.FieldCondition(key=key, match=api.MatchValue(value=one)) for key, one in where.equals.items()]
     must += [
         api.FieldCondition(key=key, range=range_of(gte=low, lt=high))
         for key, (low, high) in where.ranges.items()

@@ -136,9 +136,7 @@ MOST_QUERIES = 2048
 """Maximum cached vectors of queries: some 3 MB."""
 
 
-@cache
-def _ahead() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-embedding")
+_AHEAD = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-embedding")
 
 
 class QueryEmbedder:
@@ -151,7 +149,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
         self._lock = threading.Lock()
-        self._started = lru_cache(MOST_QUERIES)(partial(_ahead().submit, _embed_in_parts, embedder))
+        self._started = lru_cache(MOST_QUERIES)(partial(_AHEAD.submit, _embed_in_parts, embedder))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length."""

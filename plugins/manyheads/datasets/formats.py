@@ -244,11 +244,8 @@ def _column(column: str) -> Get:
 
 def _value(given: Paths | Value, columns: Sequence[str] = ()) -> Get:
     """A value as its record writes it, after `split`, `unknown` and `read`."""
-    get = (
-        _first([*map(_column, columns)])
-        if columns
-        else _get(given.path if isinstance(given, Value) else given)
-    )
+    paths = given.path if isinstance(given, Value) else given
+    get = _first([*map(_column, columns)]) if columns else _get(paths)
     if not isinstance(given, Value):
         return get
     read, split, unknown = given.read and values.READ[given.read], given.split, given.unknown
@@ -408,8 +405,10 @@ class Dataset(Reader):
                 return records.bibtex_records(file, member)
             case "aminer" | "tags":
                 tag, ignored = (one.pattern if one else "" for one in (ours.tag, ours.ignored))
-                tags = records.Tags(tag, ours.begins, ours.ends, ignored, ours.lists)
-                return records.tag_records(file, tags, ours.kind, ours.sample, member)
+                return records.tag_records(
+                    file, member, ours.kind, ours.sample,
+                    marks=tag, begins=ours.begins, ends=ours.ends, ignored=ignored, lists=ours.lists,
+                )  # fmt: skip
             case _:
                 found = records.json_records(
                     file, member, [ours.inside] if isinstance(ours.inside, str) else ours.inside
@@ -514,11 +513,9 @@ def format_of(name: str) -> Format:
         hint = did_you_mean(name, known, listed)
         raise CorpusError(f"--format {name!r}: no such format", tried=format_examples(), hint=hint)
     if twins := dict(files)[name][1:]:
-        raise CorpusError(
-            f"--format {name!r}: two packages bring it",
-            tried=", ".join(map(str, dict(files)[name])),
-            hint=f"uninstall one of the packages, or name the file: --format {twins[0]}",
-        )
+        tried = ", ".join(map(str, dict(files)[name]))
+        hint = f"uninstall one of the packages, or name the file: --format {twins[0]}"
+        raise CorpusError(f"--format {name!r}: two packages bring it", tried=tried, hint=hint)
     return known[name]
 
 

@@ -313,14 +313,11 @@ class SearchReader(Reader):
         self.unit, self.example = "paper", "use other words, or other years"
         first, last = years
         if not query.strip():
-            raise CorpusError(
-                "the query is empty", hint='such as: manyheads corpus build "s2:graph retrieval" …'
-            )
+            hint = 'such as: manyheads corpus build "s2:graph retrieval" …'
+            raise CorpusError("the query is empty", hint=hint)
         if first is None or last is None or last < first:
-            raise CorpusError(
-                f"{self.name}: the years are missing or not in order",
-                hint="--start 2010 --bound 2015 --end 2018",
-            )
+            hint = "--start 2010 --bound 2015 --end 2018"
+            raise CorpusError(f"{self.name}: the years are missing or not in order", hint=hint)
         self._query, self._years, self._limit = query.strip(), range(first, last + 1), limit
         self._connect, self._open_cache, self._address = connect, cache, address
 

@@ -110,9 +110,8 @@ def _reader(found: Format, source: str, how: SourceOptions) -> Reader:
         case "search":
             connecting = partial(connect, "semantic_scholar", how.literature)
             address = how.literature.endpoints.get("semantic_scholar", "")
-            return SearchReader(
-                source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address
-            )
+            query = source.removeprefix(SEARCH)
+            return SearchReader(query, how.years, connecting, how.cache, how.limit, address)
         case _:
             return Dataset(path, found, how.columns)
 
@@ -224,13 +223,11 @@ def _of_json(text: str) -> Match:
 
 def _by_keys(record: Mapping[str, Any], table: bool = False) -> Match | None:
     """The format of a record; of the columns of a `table`, compared by letters and digits alone."""
-    each = (
-        (name, keys) for name, one in formats().items() for keys in one.signs.keys if one.has_columns == table
-    )
     known = (
         (len(keys), name)
-        for name, keys in each
-        if all(_has(record, fold(key) if table else key) for key in keys)
+        for name, one in formats().items()
+        for keys in one.signs.keys
+        if one.has_columns == table and all(_has(record, fold(key) if table else key) for key in keys)
     )
     return max(known, key=lambda match: match[0], default=None)
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from html.entities import entitydefs
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from manyheads.base.errors import CorpusError, install_command
@@ -422,21 +422,13 @@ MOST_LINES, MOST_BLOCK = 100_000, 2**22
 """Maximum lines and bytes of a block; a longer one means another format."""
 
 
-class Tags(NamedTuple):
-    """How lines with tags make records; see `Format`."""
-
-    tag: str
-    begins: str
-    ends: str = ""
-    ignored: str = ""
-    lists: Collection[str] = ()
-
-
-def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None = None) -> Records:
-    """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before, or is
-    one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
-    pattern, ignored = re.compile(tags.tag.encode()), re.compile(tags.ignored.encode())
-    begins, start = tags.begins, tags.begins.encode().split()
+def tag_records(
+    file: Path, member: str | None, kind: str, hint: str, *, marks: str, begins: str, ends: str, ignored: str,
+    lists: Collection[str],
+) -> Records:  # fmt: skip
+    """The blocks of a file: the value of each tag, or a list of its values, see `Format`. A line without a tag continues the value
+    before, or is one more of the tags in `lists`. Raises `CorpusError` if the file does not begin with the tag `begins`."""
+    pattern, passed, start = re.compile(marks.encode()), re.compile(ignored.encode()), begins.encode().split()
     block, at, size, count, blocks, gap = dict[str, list[list[bytes]]](), "", 0, 0, 0, 0
     with closing(lines(file, member)) as stream:
         for number, raw in stream:
@@ -444,7 +436,7 @@ def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None
             tag = match[match.lastindex or 0].decode() if match else ""
             new = match is not None and match[0].split() == start
             if not block and not new:
-                if tags.ignored and ignored.match(raw):
+                if ignored and passed.match(raw):
                     continue
                 if not blocks:
                     raise CorpusError(f"{file}: line {number} is not {begins}: not {kind}", hint=hint)
@@ -462,13 +454,13 @@ def tag_records(file: Path, tags: Tags, kind: str, hint: str, member: str | None
                     hint=hint,
                 )
             size, count = size + len(raw), count + 1
-            if tag and tag == tags.ends:
+            if tag and tag == ends:
                 yield (blocks := blocks + 1), _block(block)
                 block, at = dict[str, list[list[bytes]]](), ""
                 continue
             at = tag or at
             values, value = block.setdefault(at, []), (raw[match.end() :] if match else raw).strip()
-            if match or not values or at in tags.lists:
+            if match or not values or at in lists:
                 values.append([value])
             else:
                 values[-1].append(value)

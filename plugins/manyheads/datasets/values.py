@@ -73,9 +73,7 @@ def abstract(value: object) -> str:
         index = index.get("InvertedIndex", index)
         places: list[Any] = [*index.values()] if isinstance(index, dict) else []
         if all(isinstance(some, list) and all(type(at) is int for at in some) for some in places):
-            words = [
-                (at, word) for word, some in zip(cast(Object, index), places, strict=True) for at in some
-            ]
+            words = [(at, word) for word, some in zip(index, places, strict=True) for at in some]
             value = " ".join(word for _, word in sorted(words))
     found = written(value)
     return "" if PLACEHOLDER.fullmatch(found) else found
@@ -364,9 +362,8 @@ def _entry(entry: Object) -> str:
     links = entry.get("contained_links")
     urls = [_object(link).get("url") for link in cast("list[Any]", links)] if isinstance(links, list) else []
     ids = _object(entry.get("ids"))
-    known = [
-        f"{before}{ids[name]}" for name, before in (("doi", "doi:"), ("arxiv_id", "arXiv:")) if ids.get(name)
-    ]
+    names = {"doi": "doi:", "arxiv_id": "arXiv:"}
+    known = [f"{before}{ids[name]}" for name, before in names.items() if ids.get(name)]
     return text([one for one in (entry.get("bib_entry_raw"), *urls, *known) if isinstance(one, str)])
 
 
@@ -386,15 +383,8 @@ FIELDS: Mapping[FieldName, Callable[[Any], Any]] = {
 }
 """The meaning of a value, by field, or several fields of authors; it raises `ValueError` for one without."""
 ReadName = Literal[
-    "anthology_id",
-    "bibtex_names",
-    "cited_by",
-    "dblp_name",
-    "embase_venue",
-    "embase_year",
-    "latex",
-    "natural_order",
-]
+    "anthology_id", "bibtex_names", "cited_by", "dblp_name", "embase_venue", "embase_year", "latex", "natural_order",
+]  # fmt: skip
 READ: Mapping[ReadName, Callable[[str], Any]] = {
     "anthology_id": anthology_id, "bibtex_names": bibtex_names, "latex": from_latex, "natural_order": natural_order,
     "cited_by": lambda note: count if (count := note.strip("{} ")).isdigit() else "".join(CITED_BY.findall(note)[:1]),

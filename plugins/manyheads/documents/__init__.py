@@ -18,28 +18,7 @@ from manyheads.documents.quotes import Passage, find_quote, quote_boxes
 from manyheads.documents.reading import DocumentReader, read_apart, read_document
 
 __all__ = [
-    "Comment",
-    "Division",
-    "Document",
-    "DocumentReader",
-    "Draft",
-    "Figure",
-    "Hidden",
-    "Kind",
-    "Limits",
-    "Note",
-    "Passage",
-    "PictureError",
-    "Reference",
-    "Section",
-    "Table",
-    "annotated",
-    "find_quote",
-    "picture",
-    "picture_in",
-    "quote_boxes",
-    "read_apart",
-    "read_document",
-    "render",
-    "speech",
-]
+    "Comment", "Division", "Document", "DocumentReader", "Draft", "Figure", "Hidden", "Kind", "Limits", "Note", "Passage", "PictureError",
+    "Reference", "Section", "Table", "annotated", "find_quote", "picture", "picture_in", "quote_boxes", "read_apart", "read_document",
+    "render", "speech",
+]  # fmt: skip

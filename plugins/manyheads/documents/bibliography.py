@@ -285,9 +285,7 @@ class CitationFinder:
             labels = [one or label]
             if first:
                 low, high = int(first), int(last)
-                labels = (
-                    [str(number) for number in range(low, high + 1)] if low <= high < low + WIDEST else []
-                )
+                labels = [str(each) for each in range(low, high + 1)] if low <= high < low + WIDEST else []
             indices += [self._labels[key.casefold()] for key in labels if key.casefold() in self._labels]
         return indices
 

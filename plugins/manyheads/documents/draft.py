@@ -291,9 +291,8 @@ def _names(text: str) -> list[str]:
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """The text above the first heading: authors, abstract; all of it without headings."""
     others = len(paragraphs) > 1 or draft.divisions or draft.abstract
-    short = (
-        paragraphs and word_count(paragraphs[0]) <= 30 and not paragraphs[0].endswith((".", ";", ",", "。"))
-    )
+    first = paragraphs[0] if paragraphs else ""
+    short = first and word_count(first) <= 30 and not first.endswith((".", ";", ",", "。"))
     if short and not draft.title and others:
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
@@ -343,11 +342,9 @@ class Span(NamedTuple):
 def speech(text: str) -> tuple[Span, ...]:
     """Where a text addresses its reviewer or a model, in order; () if nowhere."""
     plain = text.translate(LOOKALIKES)
-    spans = sorted(
-        Span(*match.span(), why) for why, pattern in _patterns() for match in pattern.finditer(plain)
-    )
+    spans = (Span(*match.span(), why) for why, pattern in _patterns() for match in pattern.finditer(plain))
     apart: list[Span] = []
-    for span in spans:
+    for span in sorted(spans):
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
         elif span.end > apart[-1].end:

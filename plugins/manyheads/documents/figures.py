@@ -172,9 +172,8 @@ class Band:
     @property
     def drawn(self) -> float:
         """Square points of the drawings, without lines."""
-        return sum(
-            (x1 - x0) * (y1 - y0) for _, (x0, y0, x1, y1) in self.drawings if min(x1 - x0, y1 - y0) > 4
-        )
+        sizes = ((x1 - x0, y1 - y0) for _, (x0, y0, x1, y1) in self.drawings)
+        return sum(wide * high for wide, high in sizes if min(wide, high) > 4)
 
     def within(self, box: Box) -> "Band":
         drawings = [one for one in self.drawings if _inside(one.box, box)]
@@ -210,11 +209,8 @@ def _texts(sheet: PageLines, captions: Sequence[Caption], body: float) -> list[T
     """Lines outside figures and tables: complete paragraphs, headings, captions, separated parts."""
     captioned = {id(line) for one in captions for line in one.lines}
     ruled = [box for one in captions if one.kind == "table" and (box := _ruled(sheet, one, captions))]
-    lines = [
-        one
-        for one in sheet.lines
-        if id(one) not in captioned and not any(_inside(one.box, box) for box in ruled)
-    ]
+    apart = (one for one in sheet.lines if id(one) not in captioned)
+    lines = [one for one in apart if not any(_inside(one.box, box) for box in ruled)]
     text = {id(one) for one in lines if prose(one, body)}
     for number, line in enumerate(lines):
         # The last line of a paragraph that begins on the previous page or column.
@@ -414,9 +410,8 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     left, top, right, bottom = band.box
     down = top >= table.bottom - 4
     ends = (abs(one.top - bottom if down else one.bottom - top) for one in captions if one.kind == "figure")
-    solid = [
-        box for kind, box in band.drawings if kind != "path" and min(box[2] - box[0], box[3] - box[1]) > SMALL
-    ]
+    pictures = (box for kind, box in band.drawings if kind != "path")
+    solid = [box for box in pictures if min(box[2] - box[0], box[3] - box[1]) > SMALL]
     if not solid or min(ends, default=math.inf) >= 4:
         return band
     least, most = min(box[1] for box in solid), max(box[3] for box in solid)
@@ -502,11 +497,8 @@ def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
 def _take_out(sheet: PageLines, captions: Sequence[Caption]) -> None:
     captioned = {id(line) for one in captions for line in one.lines}
     boxes = [wider(one.box, 3) for one in captions if one.box]
-    sheet.lines = [
-        line
-        for line in sheet.lines
-        if id(line) not in captioned and not any(_inside(line.box, box) for box in boxes)
-    ]
+    apart = (line for line in sheet.lines if id(line) not in captioned)
+    sheet.lines = [line for line in apart if not any(_inside(line.box, box) for box in boxes)]
 
 
 def _extent(word: PdfWord) -> Box:

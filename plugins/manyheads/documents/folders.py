@@ -124,9 +124,7 @@ def _members(archive: Path, file: IO[bytes]) -> Generator[Iterator[tuple[str, IO
             yield ((one.filename, zipped.open(one)) for one in zipped.infolist() if not one.is_dir())
     else:
         with tarfile.open(fileobj=file, mode="r|*") as tarred:
-            yield (
-                (one.name, content) for one in tarred if one.isfile() and (content := tarred.extractfile(one))
-            )
+            yield ((one.name, data) for one in tarred if one.isfile() and (data := tarred.extractfile(one)))
 
 
 def _papers(folder: Path) -> list[Path]:

@@ -55,14 +55,12 @@ async def _asked(address: str, name: str, paper: bytes, limits: Limits) -> bytes
                 async for piece in answer.aiter_bytes():
                     pieces.append(piece)
                     if (size := size + len(piece)) > limits.text:
-                        raise DocumentError(
-                            f"GROBID's answer for {name} is larger than {limits.text:,} bytes"
-                        )
+                        what = f"GROBID's answer for {name}"
+                        raise DocumentError(f"{what} is larger than {limits.text:,} bytes")
             if answer.status_code not in (200, 204):
                 told = b"".join(pieces).decode(errors="replace")
-                raise RefusedError(
-                    answer.status_code, seconds_of(answer.headers.get("retry-after")), told[:200]
-                )
+                wait = seconds_of(answer.headers.get("retry-after"))
+                raise RefusedError(answer.status_code, wait, told[:200])
             return b"".join(pieces)
 
         retry = Retry(

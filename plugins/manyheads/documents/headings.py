@@ -21,9 +21,7 @@ REFERENCES = re.compile(rf"^{_any('references')}\W*$", re.I)
 CONTENTS = re.compile(rf"^{_any('contents')}$", re.I)
 PLAIN = re.compile(rf"^{_any('plain', 'abstract', 'references', 'contents')}$", re.I)
 ASIDE = re.compile(_any("aside"), re.I)
-_KINDS: dict[Kind, re.Pattern[str]] = {
-    kind: re.compile(_any(kind)) for kind in get_args(Kind) if kind in _WORDS
-}
+_KINDS: dict[Kind, re.Pattern[str]] = {one: re.compile(_any(one)) for one in get_args(Kind) if one in _WORDS}
 
 
 FLOAT = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from manyheads.base.errors import DocumentError
 from manyheads.base.files import inside
+from manyheads.base.text import TRIPS
 from manyheads.documents.document import Document, Hidden, letter_count
 from manyheads.documents.draft import Block, draft_of, speech
 from manyheads.documents.pictures import beside
@@ -144,8 +145,6 @@ def expanded(text: str, macros: Mapping[str, tuple[int, str]]) -> str:
     return text
 
 
-TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""The decoder's errors on text that is not LaTeX."""
 QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
 DROPPED = re.compile(
     r"\\(?:vspace|hspace|vskip|hskip|setlength|bibliographystyle|usepackage|pagestyle|thispagestyle|includegraphics|resizebox|scalebox|phantom"

@@ -244,19 +244,15 @@ def _agree(made: Sequence[PageLines]) -> None:
 
 def wordy(line: TextLine) -> bool:
     """Whether a line consists of words rather than numbers and symbols."""
-    return (
-        sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and word_count(line.text) > 2
-    )
+    letters = sum(map(str.isalpha, line.text))
+    return letters > 0.6 * len(line.text.replace(" ", "")) and word_count(line.text) > 2
 
 
 def _halves(line: TextLine, gutter: float) -> list[TextLine]:
     """Cut a line at the gutter if it continues in the other column."""
     for index, (one, other) in enumerate(pairwise(line.words), 1):
-        if (
-            one.x1 <= gutter + 1
-            and other.x0 >= gutter - 1
-            and other.x0 - one.x1 >= max(GUTTER, 0.9 * line.size)
-        ):
+        wide = other.x0 - one.x1 >= max(GUTTER, 0.9 * line.size)
+        if wide and one.x1 <= gutter + 1 and other.x0 >= gutter - 1:
             return [TextLine(line.page, line.words[:index]), TextLine(line.page, line.words[index:])]
     return [line]
 

@@ -77,16 +77,13 @@ def _read(path: Path, kind: str, limits: Limits) -> Document:
     if kind in ARCHIVES:
         data, faults = _repacked(path, data, kind, hidden)
     elif len(data) > limits.text:
-        raise DocumentError(
-            f"{path} is too large: {len(data):,} bytes",
-            tried=f"texts of up to {limits.text:,} bytes are read",
-        )
+        tried = f"texts of up to {limits.text:,} bytes are read"
+        raise DocumentError(f"{path} is too large: {len(data):,} bytes", tried=tried)
     else:
         text = data.decode("utf-8-sig", "replace")
         comments = COMMENTS[kind].findall(text) if kind in COMMENTS else []
-        hidden += [
-            Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
-        ]
+        spoken = (" ".join(one.split()) for one in comments if speech(one))
+        hidden += [Hidden(text=one, page=0, why="comment") for one in spoken]
         data = (SETUP.sub(_told, text) if kind == "typst" else text).encode()
     page = run_pandoc(f"reading {path}", f"{PAGE} {kind}", data, OTHERWISE).decode("utf-8", "replace")
     year = re.search(r"(?:19|20)\d\d", " ".join(DATE.findall(page)))
@@ -131,9 +128,8 @@ def _jats(path: Path, data: bytes) -> tuple[tuple[str, ...], tuple[str, ...], li
     try:
         root: Any = fromstring(data)
     except (ParseError, ValueError, LookupError) as error:
-        raise DocumentError(
-            f"{path} is broken XML: {error}", hint="download it again, or use the PDF"
-        ) from error
+        hint = "download it again, or use the PDF"
+        raise DocumentError(f"{path} is broken XML: {error}", hint=hint) from error
     head: Any = root.find(".//article-meta")
     references = list[Reference]()
     for number, ref in enumerate(root.iter("ref"), 1):

@@ -240,10 +240,8 @@ def garbled(words: Sequence[str]) -> bool:
 
 def of_signs(words: Sequence[str]) -> bool:
     """Whether many words are signs that are neither letters nor a formula."""
-    signs, legible = (
-        sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words),
-        _legible(words),
-    )
+    signs = sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words)
+    legible = _legible(words)
     return signs > len(words) / 5 and legible < LEGIBLE * (legible + signs)
 
 

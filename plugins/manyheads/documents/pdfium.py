@@ -103,9 +103,8 @@ class Objects:
     def _stream(self, words: bytes, raw: bytes) -> bytes:
         """A stream without its compressions, or the beginning of one that is written in letters."""
         # A picture's pixels are counted before a page is drawn, and attached files are not read.
-        if b"/EmbeddedFile" in words or (
-            re.search(rb"/Subtype\s*/Image\b", words) and words.count(b"/Fl") < 2
-        ):
+        is_image = re.search(rb"/Subtype\s*/Image\b", words) is not None
+        if b"/EmbeddedFile" in words or (is_image and words.count(b"/Fl") < 2):
             return b""
         with suppress(zlib.error, ValueError):
             if b"/ASCII85Decode" in words or b"/A85" in words:
@@ -190,11 +189,9 @@ def opened(path: Path, faults: list[str] | None = None) -> Generator[Any]:
                     raise pdfium.PdfiumError("it has no pages")
             except pdfium.PdfiumError as error:
                 if "password" in str(error).casefold():
-                    raise DocumentError(
-                        f"{path} is encrypted",
-                        tried="opening it without a password",
-                        hint="save a copy without a password, and use that",
-                    ) from error
+                    tried = "opening it without a password"
+                    hint = "save a copy without a password, and use that"
+                    raise DocumentError(f"{path} is encrypted", tried=tried, hint=hint) from error
                 if not parts.pages:
                     raise
                 document = pdfium.PdfDocument(parts.mended())
@@ -225,9 +222,8 @@ def page_of(document: Any, path: Path, page: int) -> Any:
     try:
         return document[page - 1]
     except pdfium.PdfiumError as error:
-        raise DocumentError(
-            f"page {page} of {path} cannot be read: it is broken", tried=str(error)
-        ) from error
+        what = f"page {page} of {path}"
+        raise DocumentError(f"{what} cannot be read: it is broken", tried=str(error)) from error
 
 
 def objects(page: Any, most: int) -> Iterator[tuple[Any, int, int, Any]]:

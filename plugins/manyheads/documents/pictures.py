@@ -46,13 +46,10 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
     Raises:
         DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
-    if figure.files and path.suffix.lower() in ARCHIVES:
-        return png(
-            _joined([_read(_unpacked(path, name), pixels, path) for name in figure.files[:12]], pixels)
-        )
-    if figure.files:
-        files = [_need_inside(path.parent, name) for name in figure.files[:12]]
-        return png(_joined([_read(file, pixels) for file in files], pixels))
+    if names := figure.files[:12]:
+        packed = path.suffix.lower() in ARCHIVES
+        files = (_unpacked(path, name) if packed else _need_inside(path.parent, name) for name in names)
+        return png(_joined([_read(file, pixels, path) for file in files], pixels))
     if not figure.page or path.suffix.lower() != ".pdf":
         raise PictureError(
             "missing",

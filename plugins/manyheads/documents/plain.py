@@ -53,9 +53,8 @@ def read_markdown(path: Path, text: str) -> Document:
 def read_plain(path: Path, text: str) -> Document:
     """A paper as plain text: paragraphs separated by blank lines; a short numbered or well-known line is a heading."""
     lines = text.split("\n")
-    if sum(bool(HEADING.match(line)) for line in lines) > max(
-        1, sum(_is_heading(line.strip()) for line in lines)
-    ):
+    marked = sum(bool(HEADING.match(line)) for line in lines)
+    if marked > max(1, sum(_is_heading(line.strip()) for line in lines)):
         return read_markdown(path, text)
     long = [len(line) for line in lines if len(line) > 60]
     # Without broken lines, each line is a paragraph.

@@ -174,9 +174,7 @@ class _Index:
             return None if short else close
         most = max(1, int(LOOSE * len(letters)))
         places = near(self._letters, letters, most, low, high)
-        matches = (
-            self._close(quote, start, end, 1 - distance / len(letters)) for start, end, distance in places
-        )
+        matches = (self._close(quote, start, end, 1 - off / len(letters)) for start, end, off in places)
         return next(filter(None, matches), None)
 
     def _close(self, quote: str, start: int, end: int, similarity: float) -> tuple[Passage, int] | None:

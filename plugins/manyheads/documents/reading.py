@@ -159,15 +159,12 @@ def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
         with opened(path) as file:
             head = file.read(4096).lstrip(b"\xef\xbb\xbf \r\n\t")
     except OSError as error:
-        raise DocumentError(
-            f"{path} cannot be read: {error.strerror or error}", hint=f"give {KINDS}"
-        ) from error
+        why = error.strerror or error
+        raise DocumentError(f"{path} cannot be read: {why}", hint=f"give {KINDS}") from error
     if size > limits.bytes:
-        raise DocumentError(
-            f"{path} is too large: {size:,} bytes",
-            tried=f"files of up to {limits.bytes:,} bytes are read",
-            hint="split it, or print only the paper's pages to a new PDF",
-        )
+        tried = f"files of up to {limits.bytes:,} bytes are read"
+        hint = "split it, or print only the paper's pages to a new PDF"
+        raise DocumentError(f"{path} is too large: {size:,} bytes", tried=tried, hint=hint)
     if not size:
         raise DocumentError(f"{path} is empty", hint="download or copy it again")
     if name.startswith(("http://", "https://")):
@@ -180,16 +177,10 @@ def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
         if reader.reads(path, head):
             return reader
     if other := next((name for mark, name in OFFICE.items() if head.startswith(mark)), ""):
-        raise DocumentError(
-            f"{path} is {other}, which cannot be read",
-            tried="its first bytes",
-            hint="open it in its own program, save it as a PDF, and use the PDF",
-        )
-    raise DocumentError(
-        f"{path} has an unsupported format",
-        tried=f"its first bytes, and its ending `{path.suffix}`",
-        hint=f"give {KINDS}",
-    )
+        tried, hint = "its first bytes", "open it in its own program, save it as a PDF, and use the PDF"
+        raise DocumentError(f"{path} is {other}, which cannot be read", tried=tried, hint=hint)
+    tried, hint = f"its first bytes, and its ending `{path.suffix}`", f"give {KINDS}"
+    raise DocumentError(f"{path} has an unsupported format", tried=tried, hint=hint)
 
 
 def _brought(name: str) -> DocumentReader:
@@ -204,11 +195,9 @@ def _text(path: Path, limits: Limits) -> str:
     """A text file in UTF-8, or in an older encoding."""
     data = path.read_bytes()
     if len(data) > limits.text:
-        raise DocumentError(
-            f"{path} is too large: {len(data):,} bytes",
-            tried=f"texts of up to {limits.text:,} bytes are read",
-            hint="check that it is a paper, or use a part of it",
-        )
+        tried = f"texts of up to {limits.text:,} bytes are read"
+        hint = "check that it is a paper, or use a part of it"
+        raise DocumentError(f"{path} is too large: {len(data):,} bytes", tried=tried, hint=hint)
     if b"\0" in data:
         raise DocumentError(f"{path} is not text: it contains null bytes", hint=f"use {KINDS}")
     try:
@@ -247,11 +236,9 @@ def read_apart(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Docum
     if ended.late:
         failed = f"took more than {seconds:g} s"
     if not ended.answer.endswith(b"\n"):
-        raise DocumentError(
-            f"{path} cannot be read: it {failed}",
-            tried="reading it in a separate process",
-            hint="open it in a viewer, print it to a new PDF, and use that",
-        )
+        tried = "reading it in a separate process"
+        hint = "open it in a viewer, print it to a new PDF, and use that"
+        raise DocumentError(f"{path} cannot be read: it {failed}", tried=tried, hint=hint)
     told = json.loads(ended.answer)
     if "error" in told:
         kind = TextlessError if "pages" in told else DocumentError

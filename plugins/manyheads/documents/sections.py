@@ -367,11 +367,8 @@ def _in_order(line: TextLine, made: Sequence[Division]) -> bool:
     number, _ = bare(line)
     if not number:
         return True
-    if (
-        ROMAN.fullmatch(number)
-        and number not in ("I", "II")
-        and not any(ROMAN.fullmatch(one.number) for one in made)
-    ):
+    later = ROMAN.fullmatch(number) and number not in ("I", "II")
+    if later and not any(ROMAN.fullmatch(one.number) for one in made):
         return False
     new = _parts(number)
     lettered = new[0][0] != ""
@@ -380,12 +377,8 @@ def _in_order(line: TextLine, made: Sequence[Division]) -> bool:
         # A section of an appendix, or of a Roman one; else `A` is the first word of a title.
         dotted = re.match(r"[A-Z][.:)]", line.text) is not None
         last = made[-1].kind if made[-1].kind != "other" else _kind(made[-1].title)
-        if (
-            not dotted
-            and before[-1][0][0] == ""
-            and last != "conclusion"
-            and not ASIDE.search(made[-1].title)
-        ):
+        ended = last == "conclusion" or ASIDE.search(made[-1].title)
+        if not dotted and before[-1][0][0] == "" and not ended:
             return False
     if lettered and (not before or before[-1][0][0] == ""):
         return new[0] == ("A", 1)

@@ -70,11 +70,7 @@ def _draft(root: Any) -> Draft:
         numbers=tuple(filter(None, (_own_number(_text(one)) for one in header.iter("idno")))),
         divisions=_divisions(root, {one.get(ID): number for number, one in enumerate(structs)}),
         references=[*map(_reference, structs)],
-        notes=[
-            Note(text=text)
-            for one in root.iter("note")
-            if one.get("place") == "foot" and (text := _text(one))
-        ],
+        notes=[Note(text=text) for one in root.iterfind(".//note[@place='foot']") if (text := _text(one))],
         pages=len([*root.iter("surface")]),
     )
     for one in root.iter("figure"):

@@ -151,9 +151,8 @@ def letters_of(
         code = c.FPDFText_GetUnicode(raw, index)
         c.FPDFText_GetCharBox(raw, index, *refs[:4])
         c.FPDFText_GetCharOrigin(raw, index, *refs[4:])
-        text = HYPHENS.get(code) or (
-            chr(code) if 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
-        )
+        valid = 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000
+        text = HYPHENS.get(code) or (chr(code) if valid else " ")
         style = None
         # An inserted space is assigned to its neighbour's object, but has another size.
         if not text.isspace() and (owner := owner_of(raw, index)) is not None:

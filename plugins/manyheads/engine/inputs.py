@@ -12,7 +12,7 @@ from manyheads.base.folders import DOWNLOADS, downloads, writing
 from manyheads.config import RunConfig
 from manyheads.core.texts import is_there
 from manyheads.documents.folders import ARCHIVES, unpacked
-from manyheads.literature.downloads import fetch
+from manyheads.literature.fulltext import fetch
 from manyheads.team.system import system_of
 
 

@@ -78,9 +78,7 @@ class Incomplete:
             return
         known: dict[str, object] = {name: getattr(paper, part) for name, part in FIELDS.items()}
         known["year"] = paper.year if FIRST_YEAR <= (paper.year or 0) <= LAST_YEAR else None
-        update = {
-            name: known[name] for name in FIELDS if name in self.gaps and known[name] not in (None, "", ())
-        }
+        update = {name: one for name, one in known.items() if name in self.gaps and one not in (None, "", ())}
         self.paper = self.paper.model_copy(update=update)
         when = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
         self.filled |= {NAMES.get(name, name): {"from": paper.id, "at": when} for name in update}
@@ -89,12 +87,8 @@ class Incomplete:
     def entry(self) -> dict[str, object]:
         """A line of the ledger."""
         file, unit = self.place
-        told: dict[str, object] = {
-            "file": file,
-            unit: self.number,
-            "id": self.paper.id,
-            "title": self.paper.title,
-        }
+        told: dict[str, object] = {"file": file, unit: self.number}
+        told |= {"id": self.paper.id, "title": self.paper.title}
         told |= {"filled": self.filled, "missing": _names(self.gaps), "not asked": [*self.failed]}
         return {name: value for name, value in told.items() if value}
 

@@ -32,10 +32,8 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
         " ".join(filter(None, (one.get("given"), one.get("family")))) or one.get("name")
         for one in work.get("author") or ()
     ]
-    cited = (
-        one.get("DOI") or one.get("article-title") or one.get("unstructured")
-        for one in work.get("reference") or ()
-    )
+    works = work.get("reference") or ()
+    cited = (one.get("DOI") or one.get("article-title") or one.get("unstructured") for one in works)
     return {
         "id": f"crossref:{doi}",
         "source": "crossref",
@@ -95,13 +93,9 @@ class Crossref(HttpService):
     mailto_env: ClassVar[str | None] = "CROSSREF_MAILTO"
     always: ClassVar[Sequence[str]] = ("DOI", "title", "subtitle", "issued")
     fields: ClassVar[Mapping[Part, str]] = {
-        "abstract": "abstract",
-        "authors": "author",
-        "venue": "container-title",
-        "citations": "is-referenced-by-count",
-        "retracted": "updated-by",
-        "references": "reference",
-    }
+        "abstract": "abstract", "authors": "author", "venue": "container-title", "citations": "is-referenced-by-count",
+        "retracted": "updated-by", "references": "reference",
+    }  # fmt: skip
 
     @property
     def headers(self) -> Mapping[str, str]:

@@ -1,8 +1,12 @@
-"""Open full texts of papers, at addresses that sources name: they may lead anywhere."""
+"""Full texts of papers from the web: at addresses that sources name, which may lead anywhere, and at those that a user names, by an
+arXiv number, a DOI or a link; these are downloaded into a folder."""
 
 import asyncio
+import re
 import socket
 from collections.abc import Collection
+from contextlib import suppress
+from html import unescape
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,12 +14,15 @@ from tempfile import TemporaryDirectory
 import httpx
 from pydantic import TypeAdapter
 
-from manyheads.base.errors import DocumentError
-from manyheads.base.http import Pace
-from manyheads.base.papers import fold, identify
+from manyheads.base.errors import DocumentError, LiteratureError
+from manyheads.base.files import make_folder, replace_bytes
+from manyheads.base.folders import writing
+from manyheads.base.http import Pace, in_short
+from manyheads.base.papers import fold, identify, web_address
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import with_environment
 from manyheads.documents import Document, read_apart
+from manyheads.documents.reading import ending_of
 from manyheads.literature.library import Library
 from manyheads.literature.source import HttpService
 
@@ -79,3 +86,92 @@ async def open_text(library: Library, paper_id: str, title: str, address: str) -
     if cache:
         await asyncio.to_thread(cache.keep_answer, *place, document)
     return document
+
+
+# Papers that a user names.
+
+LARGEST = 100_000_000
+"""Maximum bytes of a paper."""
+PACKED = {b"PK\x03\x04": ".zip", b"\x1f\x8b": ".tar.gz"}
+"""Endings of archives, by how they begin."""
+SOURCES = (".tex", ".md", ".markdown", ".rst", ".typ", ".txt", ".json")
+"""Texts that only their address tells."""
+PDF_LINK = re.compile(
+    rb"<meta\s[^>]*?name=[\"']citation_pdf_url[\"'][^>]*?content=[\"']([^\"']+)|<meta\s[^>]*?content=[\"']([^\"']+)[\"'][^>]*?name=[\"']citation_pdf_url",
+    re.I,
+)
+"""The PDF that a publisher's page of a paper names, as for Google Scholar."""
+
+
+async def fetch(named: str, folder: Path, config: LiteratureConfig) -> Path:
+    """Download the paper at an arXiv number, a DOI or a link into a folder. Of arXiv, it is the PDF.
+
+    Raises:
+        LiteratureError: it cannot be had, such as without a network, or from a private address.
+        DocumentError: what is there is no paper.
+    """
+    address = web_address(named) or named
+    base = config.endpoints.get("arxiv")
+    if base and address.startswith("https://arxiv.org/"):
+        address = address.replace("https://arxiv.org", with_environment(base).rstrip("/"), 1)
+    is_doi = address.startswith("https://doi.org/")
+    addresses = [address] if not is_doi else [*await _open_texts(named, config), address]
+    body, suffix = b"", ""
+    for address in addresses:
+        try:
+            body, suffix, address = await _paper_at(address, named, config)
+        except LiteratureError:
+            if address == addresses[-1]:
+                raise
+        if suffix not in ("", ".html"):
+            break
+    if is_doi and suffix in (".html", ""):
+        raise DocumentError(
+            f"{named}: no open PDF of this DOI was found", tried=f"open copies that sources know, and {address}",
+            hint="download the paper in a browser, and name the file",
+        )  # fmt: skip
+    if not suffix:
+        raise DocumentError(
+            f"{named}: this is no paper; it begins {body[:40].decode('utf-8', 'replace')!r}", tried=address,
+            hint="open it in a browser, download the PDF, and name the file",
+        )  # fmt: skip
+    stem = re.sub(r"[^\w.-]+", "-", httpx.URL(address).path.rstrip("/").rpartition("/")[2], flags=re.ASCII)
+    path = folder / f"{stem.removesuffix(suffix)[:80].strip('.-') or 'paper'}{suffix}"
+    with writing(folder):
+        make_folder(folder)
+        replace_bytes(path, body)
+    return path
+
+
+async def _paper_at(
+    address: str, named: str, config: LiteratureConfig, *, page: bool = False
+) -> tuple[bytes, str, str]:
+    """What is at an address, the suffix of its kind ("" if it is no paper), and where it was: a page may name its PDF."""
+    service = public_service(address, config, "local", retries=1)
+    try:
+        body = await service.get(address, {}, bytes, named, until=service.deadline(), most=LARGEST)
+    except LiteratureError as error:
+        cause = in_short(error.__cause__) if error.__cause__ else error.message
+        raise LiteratureError(
+            f"{named} cannot be downloaded: {cause}", source=error.source, tried=address,
+            hint="check the address and the network, or download the paper and name the file",
+        ) from error  # fmt: skip
+    own = Path(httpx.URL(address).path).suffix.lower()
+    suffix = ending_of(body[:4096]) or next((PACKED[each] for each in PACKED if body.startswith(each)), "")
+    suffix = suffix or (own if own in SOURCES and b"\0" not in body else "")
+    if suffix == ".html" and not page and (link := PDF_LINK.search(body[:300_000])):
+        pdf = unescape((link[1] or link[2]).decode("utf-8", "replace"))
+        with suppress(httpx.InvalidURL):  # which is said when it is asked
+            pdf = str(httpx.URL(address).join(pdf))
+        return await _paper_at(pdf, named, config, page=True)
+    return body, suffix, address
+
+
+async def _open_texts(doi: str, config: LiteratureConfig) -> list[str]:
+    """The open copy of a DOI that the sources know; none if none does, or none could be asked."""
+    cascade = tuple(name for name in config.cascade if name != "local")
+    with suppress(LiteratureError):
+        async with Library(config.model_copy(update={"cascade": cascade, "before": "any"})) as library:
+            paper = await library.paper(identify(doi).value, parts=("open_text",)) if cascade else None
+            return [paper.open_text] if paper and paper.open_text else []
+    return []

@@ -227,18 +227,14 @@ class Library:
             elif self._bank is not None:
                 members.append(CascadeSource(LocalSource(self._bank)))
         if not members:
-            raise ConfigError(
-                "literature.cascade: there is no corpus to look papers up in",
-                hint=f"add one of {', '.join(SERVICES)} to it",
-            )
+            hint = f"add one of {', '.join(SERVICES)} to it"
+            raise ConfigError("literature.cascade: there is no corpus to look papers up in", hint=hint)
         return tuple(members)
 
     @property
     def _fastest(self) -> list[CascadeSource]:
         """The sources, with slow ones last."""
-        return sorted(
-            self._members, key=lambda member: getattr(member.source, "pace", Pace()).seconds >= SLOW
-        )
+        return sorted(self._members, key=lambda one: getattr(one.source, "pace", Pace()).seconds >= SLOW)
 
     async def _findings(
         self,
@@ -396,9 +392,8 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
     if before == "any":
         return Window()
     try:
-        return Window(
-            before=dt.date(int(before), 1, 1) if len(before) == 4 else dt.date.fromisoformat(before)
-        )
+        day = dt.date(int(before), 1, 1) if len(before) == 4 else dt.date.fromisoformat(before)
+        return Window(before=day)
     except ValueError as error:
         raise ConfigError(
             f"literature.before: {config.before!r} is not a date",

@@ -36,10 +36,8 @@ class LocalSource(Source):
         """Past papers with two thirds of the query's words (of two, both), most similar first."""
         topic = Topic(request.query)
         # half open; `Window.holds` checks finally
-        years = (
-            request.window.after and request.window.after.year,
-            request.window.before and request.window.before.year,
-        )
+        after, before = request.window.after, request.window.before
+        years = (after and after.year, before and before.year)
         [hits] = await self._bank.search(
             [request.query],
             max(_LOOKED_AT, 2 * request.limit),

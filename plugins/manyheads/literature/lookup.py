@@ -345,9 +345,8 @@ class CascadeSource:
             if isinstance(error, UserError) or type(self.source).__module__.startswith("manyheads."):
                 raise
             told = f"{self.name}: {type(error).__name__}: {error}"
-            raise LiteratureError(
-                told, source=self.name, hint="report this to the authors of its package"
-            ) from error
+            hint = "report this to the authors of its package"
+            raise LiteratureError(told, source=self.name, hint=hint) from error
         return papers
 
     def _place(self, request: Request) -> tuple[str, str, JsonValue, TypeAdapter[tuple[Paper, ...]]]:

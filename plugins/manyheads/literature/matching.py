@@ -163,11 +163,8 @@ class Merged:
                 self._papers.append((step, paper))
             else:
                 first, paper_before = self._papers[place]
-                gaps = {
-                    name: getattr(paper, name)
-                    for name in _FILLED
-                    if getattr(paper_before, name) in (None, "")
-                }
+                empty = (name for name in _FILLED if getattr(paper_before, name) in (None, ""))
+                gaps = {name: getattr(paper, name) for name in empty}
                 self._papers[place] = (min(first, step), paper_before.model_copy(update=gaps))
             for key in keys:
                 self._places.setdefault(key, []).append(place)
@@ -300,9 +297,8 @@ def near(reference: Reference, paper: Paper) -> bool:
 def resembles(reference: Reference, paper: Paper) -> bool:
     """Whether a paper may be the entry's by its title, of which either may lack a part, if they have the same number."""
     mine, theirs = _words((reference.title,)), _words((paper.title,))
-    return same_title(reference.title, paper.title) or len(mine & theirs) >= NEAR * min(
-        len(mine), len(theirs)
-    )
+    alike = len(mine & theirs) >= NEAR * min(len(mine), len(theirs))
+    return same_title(reference.title, paper.title) or alike
 
 
 def is_work(reference: Reference, paper: Paper) -> bool:

@@ -101,14 +101,9 @@ class OpenAlex(HttpService):
     always: ClassVar[Sequence[str]] = ("id", "title", "publication_year", "publication_date")
     """Always with the date, to check the window."""
     fields: ClassVar[Mapping[Part, str]] = {
-        "abstract": "abstract_inverted_index",
-        "authors": "authorships",
-        "venue": "primary_location",
-        "citations": "cited_by_count",
-        "doi": "doi",
-        "retracted": "is_retracted",
-        "open_text": "best_oa_location",
-    }
+        "abstract": "abstract_inverted_index", "authors": "authorships", "venue": "primary_location", "citations": "cited_by_count",
+        "doi": "doi", "retracted": "is_retracted", "open_text": "best_oa_location",
+    }  # fmt: skip
     _has_answered: bool = field(default=False, init=False)
     """Like OpenAlex; at its own address no check is needed."""
 
@@ -175,9 +170,7 @@ class OpenAlex(HttpService):
         query |= {"select": ",".join(self.selected(request.parts))}
         if filters:
             query["filter"] = ",".join(filters)
-        return await self.paged(
-            lambda cursor: self._page(query, cursor, request.limit, request), "*", request
-        )
+        return await self.paged(lambda at: self._page(query, at, request.limit, request), "*", request)
 
     async def _page(
         self, query: Mapping[str, str], cursor: str, limit: int, request: Request

@@ -1,7 +1,7 @@
 """References for a team: from services, or from the literature database of its research ecosystem."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from manyheads.base.papers import Hit, Literature, Paper, Scientist
@@ -24,22 +24,12 @@ class Scientists:
 
     def __init__(self, ecosystem: Literature) -> None:
         self.ecosystem = ecosystem
+        self.scientist, self.works = ecosystem.scientist, ecosystem.works
+        self.find_scientists, self.expect = ecosystem.find_scientists, ecosystem.expect
 
     @property
     def scientists(self) -> list[Scientist]:
         return self.ecosystem.scientists
-
-    def scientist(self, name: str) -> Scientist:
-        return self.ecosystem.scientist(name)
-
-    def works(self, name: str, k: int) -> list[Paper]:
-        return self.ecosystem.works(name, k)
-
-    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
-        return await self.ecosystem.find_scientists(query, k, exclude=exclude)
-
-    def expect(self, *queries: str) -> None:
-        self.ecosystem.expect(*queries)
 
     @property
     def last_year(self) -> int | None:

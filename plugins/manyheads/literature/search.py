@@ -23,9 +23,8 @@ async def search(config: RunConfig, query: str, limit: int, note: Note = lambda 
         corpus = None
         # needed to search its papers, or for its bound
         if "local" in config.literature.cascade or config.literature.before == "bound":
-            corpus = held.enter_context(
-                Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding))
-            )
+            folder = resolve_corpus(config.corpus, embedding=config.embedding)
+            corpus = held.enter_context(Ecosystem.open(folder))
         bank, bound = corpus and corpus.papers, corpus and corpus.meta.options.bound
         library = Library(config.literature, bank=bank, bound=bound, note=note, cache=cache_folder() / CACHE)
         async with library as sources:

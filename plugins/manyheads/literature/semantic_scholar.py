@@ -44,19 +44,16 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     """
     record = record.get("citedPaper", record)
     title, day = " ".join((record.get("title") or "").split()), record.get("publicationDate")
-    paper_id = (
-        record["paperId"] and "semantic_scholar:" + record["paperId"]
-    )  # null: cited, but not in the database
+    # null: cited, but not in the database
+    paper_id = record["paperId"] and "semantic_scholar:" + record["paperId"]
     if not (paper_id and title):
         return None
     date = dt.date.fromisoformat(day) if day else None
     people = [(one["name"], one.get("authorId")) for one in record.get("authors") or () if one.get("name")]
     ids = record.get("externalIds") or {}
     doi, preprint = ids.get("DOI"), f"https://arxiv.org/pdf/{ids['ArXiv']}" if ids.get("ArXiv") else None
-    cited = (
-        ((one.get("externalIds") or {}).get("DOI"), one.get("title"))
-        for one in record.get("references") or ()
-    )
+    works = record.get("references") or ()
+    cited = (((one.get("externalIds") or {}).get("DOI"), one.get("title")) for one in works)
     return {
         "id": paper_id,
         "source": "semantic_scholar",
@@ -113,16 +110,9 @@ class SemanticScholar(HttpService):
     a second over all endpoints together."""
     always: ClassVar[Sequence[str]] = ("paperId", "title", "year")
     fields: ClassVar[Mapping[Part, str]] = {
-        "abstract": "abstract",
-        "authors": "authors",
-        "venue": "venue",
-        "citations": "citationCount",
-        "date": "publicationDate",
-        "doi": "externalIds",
-        "url": "url",
-        "open_text": "openAccessPdf",
-        "references": "references.title,references.externalIds",
-    }
+        "abstract": "abstract", "authors": "authors", "venue": "venue", "citations": "citationCount", "date": "publicationDate",
+        "doi": "externalIds", "url": "url", "open_text": "openAccessPdf", "references": "references.title,references.externalIds",
+    }  # fmt: skip
 
     @property
     def headers(self) -> Mapping[str, str]:

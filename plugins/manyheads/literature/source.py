@@ -418,10 +418,8 @@ class HttpService(Source):
                 problem, hint = self._explained(before)
                 return f"{problem}; no time is left for another try (literature.patience)", hint
             case OverdueError(paused=True, seconds=wait):
-                return (
-                    f"rate limited by the service for another {wait:.0f} s",
-                    get_key if lacks_key else later,
-                )
+                problem = f"rate limited by the service for another {wait:.0f} s"
+                return problem, get_key if lacks_key else later
             case OverdueError(seconds=wait):
                 problem = f"rate limit: too many requests are waiting, the next slot is in {wait:.0f} s"
                 return problem, get_key if lacks_key else later

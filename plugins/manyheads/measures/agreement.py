@@ -122,11 +122,9 @@ def calibrate(
     given = ratings.of(on or ratings.main)
     papers = [paper for paper in given if paper in scores]
     if not papers:
-        raise RatingError(
-            "no paper has a score and a rating",
-            tried=f"rated: {', '.join([*given][:5])}; scored: {', '.join([*scores][:5]) or 'none'}",
-            hint="the column paper must have the names of the scores: of cases, or of files",
-        )
+        tried = f"rated: {', '.join([*given][:5])}; scored: {', '.join([*scores][:5]) or 'none'}"
+        hint = "the column paper must have the names of the scores: of cases, or of files"
+        raise RatingError("no paper has a score and a rating", tried=tried, hint=hint)
     own, values = [scores[paper] for paper in papers], [[*given[paper].values()] for paper in papers]
     decisions = [ratings.decisions[paper] for paper in papers] if ratings.decisions else None
     means, sizes = [*map(fmean, values)], [*map(len, values)]

@@ -147,10 +147,8 @@ def measuring_services(
     names = [[str(path / "config.yaml")] for path in paths if path.is_dir()] or [[]]
     configs = [common(each, ("literature.before=any", *sets)) for each in names]
     if any(config.literature.before.strip() == "bound" for config in configs):
-        raise ConfigError(
-            "literature.before: without a corpus there is no bound",
-            hint="--set literature.before=2015, or leave it out to search papers of any time",
-        )
+        hint = "--set literature.before=2015, or leave it out to search papers of any time"
+        raise ConfigError("literature.before: without a corpus there is no bound", hint=hint)
     cascades = [tuple(name for name in config.literature.cascade if name != "local") for config in configs]
     asked = [config.literature.model_copy(update={"cascade": cascade})
              for config, cascade in zip(configs, cascades, strict=True)]  # fmt: skip

@@ -19,10 +19,8 @@ Measure: TypeAlias = Callable[[Subject], float | bool | None]
 def measure_named(name: str) -> Measure:
     """A measure of another package; raises `ConfigError` if there is none of this name, it is no function, or we have one."""
     if name in MEASURES:
-        raise ConfigError(
-            f"{name}: a measure of manyheads has this name",
-            hint="rename the entry point of the package's measure",
-        )
+        hint = "rename the entry point of the package's measure"
+        raise ConfigError(f"{name}: a measure of manyheads has this name", hint=hint)
     found: Any = entry_points.load(GROUP, name, "measure")
     if not callable(found):
         raise entry_points.misfit(GROUP, name, "a function of a text")

@@ -281,11 +281,11 @@ def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | Non
                 ids = [row[name] for name in (own, own.lower(), *IDS) if row.get(name)]
                 identity = identity_of({**row, "id": ids[0]} if ids else row)
                 if not identity:
-                    hint, there = (
-                        "--columns id=COLUMN names the ids of both tables",
+                    tried, hint = (
                         f"it has {', '.join(row)}",
+                        "--columns id=COLUMN names the ids of both tables",
                     )
-                    raise RatingError(f"{place}: no text is named", tried=there, hint=hint)
+                    raise RatingError(f"{place}: no text is named", tried=tried, hint=hint)
                 extra = row.get("extra")  # measures of other packages, in what `manyheads measure` wrote
                 row = {**row, **cast(dict[str, Any], extra)} if isinstance(extra, dict) else row
                 scores.append(TextScore(place, identity, _number(place, row, by)))

@@ -158,10 +158,8 @@ def scores(
     if not texts:
         return []
     if strange := sorted({*exclude}.difference(corpus.past.ids, corpus.contemporary.ids)):
-        raise MeasureError(
-            f"{corpus.meta.name}: no paper {', '.join(strange)} to leave out",
-            hint="--json shows the ids of the nearest papers",
-        )
+        hint = "--json shows the ids of the nearest papers"
+        raise MeasureError(f"{corpus.meta.name}: no paper {', '.join(strange)} to leave out", hint=hint)
     titles = corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ()
     excluded = sorted({*exclude, *titles})
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
@@ -362,9 +360,8 @@ def title(scores: Sequence[Score]) -> str:
 def measures_of(scores: Sequence[Score]) -> list[str]:
     """The measures in these scores."""
     own = [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
-    extra = dict.fromkeys(
-        name for score in scores for name in (*score.extra, *score.missing) if name not in MEASURES
-    )
+    names = (name for score in scores for name in (*score.extra, *score.missing))
+    extra = dict.fromkeys(name for name in names if name not in MEASURES)
     return [*(["cd", "ci"] if scores[0].against == "services" else own), *extra]
 
 

@@ -72,15 +72,12 @@ def columns_named(text: str, names: Sequence[str]) -> dict[str, str]:
     Raises:
         RatingError: for anything else.
     """
-    columns = {
-        name.strip(): column.strip() for name, _, column in (each.partition("=") for each in text.split(","))
-    }
+    pairs = (each.partition("=") for each in text.split(","))
+    columns = {name.strip(): column.strip() for name, _, column in pairs}
     if wrong := [name for name, column in columns.items() if not name or not column]:
-        raise RatingError(
-            f"--columns: {wrong[0]!r} names no column",
-            tried=f"our names: {', '.join(names)}",
-            hint=f"--columns {','.join(f'{name}=COLUMN' for name in names[:3])}",
-        )
+        tried = f"our names: {', '.join(names)}"
+        hint = f"--columns {','.join(f'{name}=COLUMN' for name in names[:3])}"
+        raise RatingError(f"--columns: {wrong[0]!r} names no column", tried=tried, hint=hint)
     return columns
 
 
@@ -123,9 +120,8 @@ def read_table(
         ]  # fmt: skip
         if taken := next((each for each in several if each in renamed), None):
             both = f"{renamed[taken]} and {name}"
-            raise RatingError(
-                f"{path}: column {taken!r} is named twice, as {both}", hint="name another column"
-            )
+            hint = "name another column"
+            raise RatingError(f"{path}: column {taken!r} is named twice, as {both}", hint=hint)
         renamed |= dict.fromkeys(several, name)
         wide |= {name: several} if several[1:] else {}
     names = [renamed.get(name, name.lower()) for name in header]
@@ -138,9 +134,7 @@ def read_table(
         raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
     if len({len(each) for each in wide.values()}) > 1:
         each = "; ".join(f"{name}: {', '.join(several)}" for name, several in wide.items())
-        raise RatingError(
-            f"{path}: a column a rater, except for other numbers of raters", tried=each, hint=hint
-        )
+        raise RatingError(f"{path}: criteria with different numbers of raters", tried=each, hint=hint)
     rows = list[TableRow]()
     for place, cells in records:
         plain = {name: cells[each] for name, each in zip(names, header, strict=True) if name not in wide}
@@ -181,10 +175,8 @@ def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
     def rows() -> Records:
         for number, record in enumerate(rest, 2):
             if any(record[len(header) :]):
-                raise RatingError(
-                    f"{path}:{number}: more cells than the header has columns",
-                    hint="put texts with commas in quotes",
-                )
+                hint = "put texts with commas in quotes"
+                raise RatingError(f"{path}:{number}: more cells than the header has columns", hint=hint)
             if any(record):  # spreadsheets drop empty cells at the end of a row
                 cells = dict(zip(header, [*record, *[""] * len(header)], strict=False))
                 yield f"{path}:{number}", cells

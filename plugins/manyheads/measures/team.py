@@ -166,8 +166,7 @@ def _completion(
 
 def _check(team: Sequence[Scientist]) -> None:
     if len(team) < 2:
-        raise MeasureError(
-            f"a team of {len(team)} has no pairs to compare", hint="measure two members or more"
-        )
+        hint = "measure two members or more"
+        raise MeasureError(f"a team of {len(team)} has no pairs to compare", hint=hint)
     if len({one.name for one in team}) < len(team):
         raise MeasureError("a scientist is in the team twice")

@@ -135,14 +135,6 @@ def openai_settings(config: ModelConfig) -> dict[str, Any]:
     return options(temperature=config.temperature, seed=config.seed, **limit)
 
 
-def takes_both(config: ModelConfig) -> bool:
-    """Whether one request may have tools and a schema.
-
-    Servers that enforce a grammar (vLLM, llama.cpp, Ollama) silently make tool calls impossible.
-    """
-    return is_openai(config) or bool(abilities_of(config).both)
-
-
 def forms_for(
     config: ModelConfig, reply_type: type[ReplyModel] | None, *, with_tools: bool
 ) -> dict[str, Form]:
@@ -152,7 +144,10 @@ def forms_for(
     """
     most = config.response_format
     formless = reply_type is None or issubclass(reply_type, PlainText) or most in (False, "none")
-    if reply_type is None or formless or (with_tools and not takes_both(config)):
+    if reply_type is None or formless:
+        return {"none": {}}
+    # servers that enforce a grammar (vLLM, llama.cpp, Ollama) silently make tool calls impossible
+    if with_tools and not (is_openai(config) or abilities_of(config).both):
         return {"none": {}}
     forms = form_arguments(config.provider, reply_type)
     if most is not True:
@@ -221,7 +216,5 @@ def colours_in(text: str) -> tuple[str, ...]:
 def refuse_images(alias: str, config: ModelConfig, *, images: bool) -> None:
     """Raises `ConfigError` for images to a model without vision, which is blind to them."""
     if images and not config.sees:
-        raise ConfigError(
-            f"models.{alias}: {config.name} cannot see images (vision: false)",
-            hint="give this role another model with roles.<role>.model, or set its vision to true",
-        )
+        hint = "give this role another model with roles.<role>.model, or set its vision to true"
+        raise ConfigError(f"models.{alias}: {config.name} cannot see images (vision: false)", hint=hint)

@@ -34,15 +34,11 @@ def command_of(config: ModelConfig, alias: str = "default") -> list[str]:
             f"{where}: {config.name!r} is not a command line: {error}", hint="close each quote"
         ) from error
     if not words:
-        raise ConfigError(
-            f"{where}: the command line is empty", hint='name a program: command/"my-model --answer"'
-        )
+        hint = 'name a program: command/"my-model --answer"'
+        raise ConfigError(f"{where}: the command line is empty", hint=hint)
     if not (found := located(words)):
-        raise ConfigError(
-            f"{where}: there is no program {words[0]!r}",
-            tried="the folders of PATH",
-            hint="install it, or write its full path",
-        )
+        tried, hint = "the folders of PATH", "install it, or write its full path"
+        raise ConfigError(f"{where}: there is no program {words[0]!r}", tried=tried, hint=hint)
     need_allowed_program(found, where)
     return found
 
@@ -81,15 +77,10 @@ class CommandModel:
             asked.seek(0)
             code = await self._end(asked, said, errors, folder)
             answer, why = _head(said), _tail(errors)
-        if code:
+        if code or not answer.strip():
             end = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise GarbledError(
-                f"the program {end}; it says: {in_short(ValueError(why or answer or 'nothing'))}"
-            )
-        if not answer.strip():
-            raise GarbledError(
-                f"the program wrote no answer; it says: {in_short(ValueError(why or 'nothing'))}"
-            )
+            said = in_short(ValueError(why or answer.strip() or "nothing"))
+            raise GarbledError(f"the program {end if code else 'wrote no answer'}; it says: {said}")
         return Raw(answer.strip(), self.config.name, usage_of(self.config, None, None, prompt, answer))
 
     async def _end(self, asked: IO[bytes], said: IO[bytes], errors: IO[bytes], folder: str) -> int:

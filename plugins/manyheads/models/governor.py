@@ -94,9 +94,8 @@ def matter_of(error: BaseException) -> Matter | None:
 
 def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> ModelError:
     """The user's error: which model, what happened, number of tries, next step."""
-    where = config.base_url or (
-        "this machine" if config.provider == COMMAND else f"the {config.provider} service"
-    )
+    usual = "this machine" if config.provider == COMMAND else f"the {config.provider} service"
+    where = config.base_url or usual
     model = f"models.{alias} ({config.provider}/{config.name} at {where})"
     status = status_of(error)
     if status in (401, 403) and not isinstance(error, SpentError):
@@ -145,10 +144,9 @@ def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
 def _step(error: Exception, status: int | None, alias: str, config: ModelConfig) -> str:
     """The next step, in the imperative."""
     if config.provider == COMMAND:
-        slow = isinstance(error, TimeoutError)
-        return (
-            f"raise models.{alias}.timeout" if slow else f"try it on a terminal: echo Hello | {config.name}"
-        )
+        if isinstance(error, TimeoutError):
+            return f"raise models.{alias}.timeout"
+        return f"try it on a terminal: echo Hello | {config.name}"
     if isinstance(error, GarbledError):
         if "it says:" in str(error):
             return "wait for the server, or fix what it reports"

@@ -240,11 +240,7 @@ class Filler:
     """
 
     def __init__(
-        self,
-        prompt: _Prompt,
-        phrases: Phrases,
-        rng: random.Random,
-        people: Mapping[Filling, Sequence[str]],
+        self, prompt: _Prompt, phrases: Phrases, rng: random.Random, people: Mapping[Filling, Sequence[str]]
     ) -> None:
         self._prompt, self._phrases, self._rng, self._people = prompt, phrases, rng, people
         self._named = {
@@ -323,9 +319,8 @@ class Filler:
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         count = max(min(2, most or 2), least)
         item = schema["items"]
-        limits = {
-            each["minimum"]: field for field, each in item.get("properties", {}).items() if "minimum" in each
-        }
+        fields = item.get("properties", {}).items()
+        limits = {each["minimum"]: field for field, each in fields if "minimum" in each}
         if (numbered := limits.get(1)) and item["properties"][numbered].get("maximum", count) == count:
             titles, parts = self._prompt.titles, list[dict[str, Any]]()
             numbers = range(1, count + 1) if titles else self._rng.sample(range(1, count + 1), count)
@@ -339,9 +334,8 @@ class Filler:
     def _unchanged(self, fences: Sequence[str], filled: Mapping[str, Any]) -> bool:
         compared = self._prompt.fenced(*fences)
         same = len(compared) == len(fences) and len(set(compared)) == 1
-        return same or (
-            bool(self._former) and all(filled.get(key) == text for key, text in self._former.items())
-        )
+        former = self._former.items()
+        return same or (bool(former) and all(filled.get(key) == text for key, text in former))
 
     def _sentences(self, spread: Sentences, fields: Sequence[str]) -> dict[str, str]:
         """The sentences of a text, one per field after the title; the last field takes the rest."""

@@ -8,12 +8,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field
-
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, read_model, shipped
 from manyheads.config import HUMAN, ModelConfig, RunConfig, Strict
-from manyheads.core import Price
+from manyheads.core.usage import Amount, Price
 from manyheads.models.requests import is_own
 
 PRICES = "configs/models/prices.yaml"
@@ -21,15 +19,6 @@ FREE = ("offline", "replay", HUMAN)
 """Providers that send no requests."""
 DATED = re.compile(r"-(\d{4}-?\d{2}-?\d{2}|latest)$", re.ASCII)
 EXAMPLE = "{input: 0.15, output: 0.6}"
-
-
-class Amount(Strict):
-    """Price per million tokens."""
-
-    input: float = Field(ge=0)
-    """Input tokens."""
-    output: float = Field(ge=0)
-    """Output tokens."""
 
 
 class PriceList(Strict):
@@ -104,15 +93,10 @@ def need_prices(config: RunConfig, key: str) -> None:
         if model.price is None and model.provider != HUMAN:
             name = f"{model.provider}/{model.name}"
             known = shipped_prices().price(name) is not None
-            why = (
-                f"the listed one of {name} is for the provider's own server"
-                if known
-                else f"no price list has {name}"
-            )
-            raise ConfigError(
-                f"{key}: models.{alias} has no price: {why}",
-                hint=f"--set 'models.{alias}.price={EXAMPLE}', per million tokens",
-            )
+            own = f"the listed one of {name} is for the provider's own server"
+            why = own if known else f"no price list has {name}"
+            hint = f"--set 'models.{alias}.price={EXAMPLE}', per million tokens"
+            raise ConfigError(f"{key}: models.{alias} has no price: {why}", hint=hint)
 
 
 def need_one_currency(config: RunConfig) -> None:

@@ -132,10 +132,8 @@ def server_address(config: ModelConfig) -> str:
     except ValueError:
         parts = host = port = None
     if parts is None or parts.scheme not in ("http", "https") or not (host or config.provider == "ollama"):
-        raise ConfigError(
-            f"{variable} does not contain a server's address",
-            hint=f"export {variable}=http://… again, or set base_url of the model",
-        )
+        hint = f"export {variable}=http://… again, or set base_url of the model"
+        raise ConfigError(f"{variable} does not contain a server's address", hint=hint)
     if config.provider != "ollama":
         return address
     # As in Ollama's client: a bare host gets Ollama's port, an empty one is this machine.

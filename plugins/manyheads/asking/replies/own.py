@@ -60,10 +60,8 @@ def imported(name: str) -> type[ReplyModel]:
         ) from error
     kind = getattr(theirs, inner, None)
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        raise ConfigError(
-            f"reply type {name!r}: {module} has no pydantic class {inner!r}",
-            tried=f"classes: {', '.join(_classes(theirs)) or 'none'}",
-        )
+        tried = f"classes: {', '.join(_classes(theirs)) or 'none'}"
+        raise ConfigError(f"reply type {name!r}: {module} has no pydantic class {inner!r}", tried=tried)
     return kind if issubclass(kind, ReplyModel) else _of_class(kind)
 
 
@@ -189,10 +187,8 @@ class _SchemaReader:
         """Raises `ConfigError` for keywords that are not supported, and so would not be enforced."""
         foreign = schema.keys() - known - NOTES - {"type"} - (ROOT if root else frozenset[str]())
         if foreign:
-            raise ConfigError(
-                f"{path}: {', '.join(sorted(foreign))} is not supported",
-                hint="remove it, or name a pydantic class instead: reply: package.module:Class",
-            )
+            hint = "remove it, or name a pydantic class instead: reply: package.module:Class"
+            raise ConfigError(f"{path}: {', '.join(sorted(foreign))} is not supported", hint=hint)
 
 
 def _fit(kind: type[ReplyModel], where: str) -> type[ReplyModel]:

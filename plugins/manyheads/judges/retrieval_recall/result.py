@@ -7,9 +7,8 @@ from pydantic import Field, field_validator
 
 from manyheads.base.errors import ConfigError
 from manyheads.base.text import count
-from manyheads.config import Inputs, RunConfig, Section
+from manyheads.config import How, Inputs, RunConfig, Section
 from manyheads.core.results import Figure, Part
-from manyheads.corpus.retrieval import How
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.team.run import Run

@@ -15,7 +15,7 @@ from manyheads.core import Usage
 from manyheads.core.events import Said
 
 TINY = Size(
-    members=2, turns=1, delay=0.001, rounds=1, runs=2, teams=3, papers=300, records=200, queries=2, texts=2,
+    members=2, turns=1, delay=0.001, rounds=1, runs=2, jobs=(2, 4), teams=3, papers=300, records=200, queries=2, texts=2,
     growth=(1, 2), embeddings=("lexical",), hosts=("autogen",),
     visitors=2, live_turns=20, votes=60, resamples=3, makers=4,
 )  # fmt: skip

@@ -23,7 +23,7 @@ from support.ray_nodes import RayNodes, ray_nodes
 from support.requests import Request
 from support.suites import write_suite
 
-PATIENCE = 8.0
+PATIENCE = 20.0
 """Seconds, in place of 60, after which a silent worker is asked, and given up."""
 HEALTH = {
     "RAY_health_check_initial_delay_ms": "1000",
@@ -97,7 +97,7 @@ class World:
 KINDS: dict[str, Callable[[World], int]] = {
     "worker killed": lambda world: world.signal(world.workers(), signal.SIGKILL),
     "driver killed": lambda world: world.signal([world.driver.pid], signal.SIGKILL),
-    "worker frozen until given up": lambda world: world.freeze(world.workers(), 17, 21),
+    "worker frozen until given up": lambda world: world.freeze(world.workers(), 41, 45),
     "node killed": lambda world: world.node(),
     "worker asked to end": lambda world: world.signal(world.workers(), signal.SIGTERM),
     "worker frozen for a moment": lambda world: world.freeze(world.workers(), 0.3, 2),

@@ -1,5 +1,8 @@
-"""The same results, turns and reports in one process, on one, two and four workers, and on four nodes."""
+"""The same results, turns and reports in one process, on one, two and four workers, and on four nodes; live in the web room."""
 
+import asyncio
+import re
+import time
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +17,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
 from support.suites import write_suite
+from support.web import owner
 
 pytestmark = [
     pytest.mark.slow,
@@ -74,3 +78,31 @@ def test_reviews_are_equal(tmp_path: Path, nodes: RayNodes, llm: LLM) -> None:
         )
     texts = ("owls.md", "bats.md", "crows.md")
     need_equal(tmp_path, nodes, "review", *texts, "--form", "conference", *served_by(llm))
+
+
+async def table(folder: Path, columns: tuple[str, ...]) -> str:
+    """The web room's table of runs."""
+    async with owner(folder) as client:
+        return (await client.get("/runs", params={"column": columns})).text
+
+
+def test_runs_on_a_cluster_are_shown_live_with_calls_tokens_and_money(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    write_suite(tmp_path, "mine", plot=None)
+    price = "models.default.price={input: 1, output: 1}"
+    columns = ("state", "calls", "tokens", "cost")
+    with LLM(delay=0.5) as llm:
+        words = ("eval", "mine", *nodes.options, "--workers", "2", *served_by(llm, price), "--out", "out")
+        with start(*words, cwd=tmp_path, env=nodes.env) as process:
+            while llm.calls < 30 and process.poll() is None:
+                time.sleep(0.1)
+            page = asyncio.run(table(tmp_path / "out" / "cells", columns))
+            done = finish(process, 300)
+    assert done.code == 0, done.err
+    assert 'class="chip running"' in page
+    for name in columns[1:]:
+        shown = [float(each.replace(",", "")) for each in re.findall(rf'data-name="{name}">([\d.,]+)<', page)]
+        assert sum(shown) > 0, page
+        if name == "calls":
+            assert 20 <= sum(shown) <= 66

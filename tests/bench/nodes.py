@@ -89,7 +89,9 @@ async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]
         await _seconds(engine, TEAM, LANES, base)  # all is imported
     await _journeys(one)
     alone = await _turns(one, base, 1)
+    driver = Watch()
     together = await _turns(one, base, LANES)
+    spent = driver.read().cpu / len(together) * 1000
     for name, took, aim in (("alone", alone, 2), (f"{LANES} jobs at once", together, 15)):
         late = f"p95 {quantiles(took, n=20)[-1] * 1000:.1f}; {len(took)} turns"
         yield Figure(
@@ -101,6 +103,7 @@ async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]
             f"≤ {aim} ms",
             late,
         )
+    yield Figure("driver's CPU, a turn with its requests and files", spent, "ms", 10, "100 turns a second")
     whole, held = list[float](), list[float]()
     for count in size.jobs:
         whole.append(await _seconds(one, REVIEW, count, base))

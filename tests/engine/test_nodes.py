@@ -12,7 +12,7 @@ import pytest
 
 from golden.runs import differences
 from support.command import Done, finish, manyheads_command, served_by, start
-from support.equal import outcomes, pages, turns, without_times
+from support.equal import STAMP, outcomes, pages, turns, without_times
 from support.faults import Fault
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
@@ -41,7 +41,7 @@ def llm() -> Generator[LLM]:
 
 
 def told(folder: Path) -> dict[str, Any]:
-    files = {path.relative_to(folder).name for path in folder.rglob("*") if path.is_file()}
+    files = {STAMP.sub("", str(path.relative_to(folder))) for path in folder.rglob("*") if path.is_file()}
     return {
         "outcomes": outcomes(folder, paid=True),
         "turns": without_times(turns(folder)),

@@ -63,7 +63,7 @@ def without_times(rows: Rows) -> dict[str, Any]:
 def pages(folder: Path) -> dict[str, list[str]]:
     """The lines of each report below a folder, without times and the folder's name."""
     return {
-        run_in(path): TIMES.sub("#", path.read_text(encoding="utf-8"))
+        run_in(path) if path.parent != folder else "": TIMES.sub("#", path.read_text(encoding="utf-8"))
         .replace(f"{folder.name}/", "#")
         .replace(path.parent.name, "#")
         .split("\n")

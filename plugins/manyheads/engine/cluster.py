@@ -431,7 +431,7 @@ class _Attempts:
                 files[str(folder / RECORD)] = record.serialize()
         return Parcel(
             config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
-            embedder_of(config), executor.accept_changes, executor.again, frozenset(allowed_words()),
+            embedder_of(config), executor.accept_changes, executor.again, frozenset(allowed_words()), os.getcwd(),
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,16 @@ TINY = Size(
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 QUICK = ("literature",)
-NEEDS_DATA = "citations"
+NEEDS_DATA, NEEDS_RAY = "citations", "nodes"
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in NAMES
-        if name != NEEDS_DATA
+        if name != NEEDS_DATA and (name != NEEDS_RAY or find_spec("ray"))
     ],
 )
 async def test_each_benchmark_gives_figures_beside_their_baselines(name: str) -> None:

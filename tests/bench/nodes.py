@@ -26,7 +26,6 @@ WORKERS, LANES = 2, 4
 OFFLINE = {"embedding": "lexical", "models": {"default": {"provider": "offline", "name": "offline"}}}
 REVIEW: dict[str, Any] = {**OFFLINE, "system": "conference-review", "conference-review": {"repeats": 1}}
 """A job of one turn."""
-TEAM: dict[str, Any] = {**OFFLINE, "system": "virsci"}
 _number = itertools.count()
 
 
@@ -58,6 +57,11 @@ class TimedWorker(worker.JobWorker):
         return noted
 
 
+def team(size: Size) -> dict[str, Any]:
+    """A job of many turns, some of them at once."""
+    return {**OFFLINE, "system": "virsci", "team": {"size": size.members}, "turns": size.turns}
+
+
 async def bench(size: Size) -> AsyncIterator[Figure]:
     cluster.JobWorker = TimedWorker
     try:
@@ -67,9 +71,9 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
                 async for figure in _of_one(one, size, base):
                     yield figure
             with connected(None, WORKERS, LANES // WORKERS) as two:
-                await _seconds(two, TEAM, WORKERS * LANES, base)  # all is imported
-                ours = [await _seconds(two, TEAM, size.runs, base) for _ in range(size.rounds)]
-            here = [await _seconds(Process(LANES), TEAM, size.runs, base) for _ in range(size.rounds)]
+                await _seconds(two, team(size), WORKERS * LANES, base)  # all is imported
+                ours = [await _seconds(two, team(size), size.runs, base) for _ in range(size.rounds)]
+            here = [await _seconds(Process(LANES), team(size), size.runs, base) for _ in range(size.rounds)]
             aim = f"ratio ≤ {1 / 1.6:.2f}"
             yield Figure(
                 f"{WORKERS} workers, {size.runs} offline teams",
@@ -86,11 +90,11 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]:
     """One worker with as many jobs at once as this process."""
     for engine in (one, Process(LANES)):
-        await _seconds(engine, TEAM, LANES, base)  # all is imported
+        await _seconds(engine, team(size), LANES, base)  # all is imported
     await _journeys(one)
-    alone = await _turns(one, base, 1)
+    alone = await _turns(one, size, base, 1)
     driver = Watch()
-    together = await _turns(one, base, LANES)
+    together = await _turns(one, size, base, LANES)
     spent = driver.read().cpu / len(together) * 1000
     for name, took, aim in (("alone", alone, 2), (f"{LANES} jobs at once", together, 15)):
         late = f"p95 {quantiles(took, n=20)[-1] * 1000:.1f}; {len(took)} turns"
@@ -122,7 +126,7 @@ async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]
     steps = math.log(size.jobs[-1] / size.jobs[0])
     yield Figure(
         "exponent of the cost of jobs",
-        math.log(whole[-1] / whole[0]) / steps,
+        max(math.log(whole[-1] / whole[0]) / steps, 0.01),
         "power",
         1,
         "linear",
@@ -132,8 +136,8 @@ async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]
     yield Figure("driver's memory, a finished job", max(grown, 0.001), "kB", 2, "the aim", "≤ 2 kB")
 
 
-async def _turns(one: Cluster, base: Path, at_once: int) -> list[float]:
-    await _seconds(one, TEAM, at_once, base)
+async def _turns(one: Cluster, size: Size, base: Path, at_once: int) -> list[float]:
+    await _seconds(one, team(size), at_once, base)
     return await _journeys(one)
 
 

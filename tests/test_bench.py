@@ -2,6 +2,7 @@
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,22 @@ from manyheads.core import Usage
 from manyheads.core.events import Said
 
 TINY = Size(
-    members=2, turns=1, delay=0.001, rounds=1, runs=2, teams=3, papers=300, records=200, queries=2, texts=2,
+    members=2, turns=1, delay=0.001, rounds=1, runs=2, jobs=(2, 4), teams=3, papers=300, records=200, queries=2, texts=2,
     growth=(1, 2), embeddings=("lexical",), hosts=("autogen",),
     visitors=2, live_turns=20, votes=60, resamples=3, makers=4,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 QUICK = ("literature",)
-NEEDS_DATA = "citations"
+NEEDS_DATA, NEEDS_RAY = "citations", "nodes"
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in NAMES
-        if name != NEEDS_DATA
+        if name != NEEDS_DATA and (name != NEEDS_RAY or find_spec("ray"))
     ],
 )
 async def test_each_benchmark_gives_figures_beside_their_baselines(name: str) -> None:

@@ -20,6 +20,7 @@ AREAS: dict[str, str] = {
     "addresses": "papers.addresses",
     "suites": "suites.suites",
     "kills": "storm.kills",
+    "nodes": "nodes.nodes",
     "services": "services.services",
     "trust": "trust.strangers",
     "sources": "bugs.sources",

@@ -48,6 +48,8 @@ class Size:
     """Seconds that the model server takes for each answer."""
     rounds: int = 3
     runs: int = 20
+    jobs: tuple[int, ...] = (10, 100, 1_000, 10_000)
+    """On Ray, beside as many in one process."""
     teams: int = 1000
     """Small ones, all in one process."""
     papers: int = 29_000

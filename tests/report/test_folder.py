@@ -1,5 +1,6 @@
 """Reading a run folder, as a finished, a killed or a broken run leaves it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from manyheads.core.events import AnyEvent, Said
 from manyheads.report.record import Record, read_run
 from manyheads.systems.results import write_report
 from manyheads.systems.virsci.result import VirSciResult
+from support.command import SMALL, manyheads_command, served_by
+from support.faults import Fault
+from support.llm import LLM
+from support.requests import Request
 
 Write = Callable[..., Path]
 
@@ -42,6 +47,24 @@ def test_line_separators_inside_a_text_do_not_break_its_line(run: Write, tale: l
     said = next(event for event in tale if isinstance(event, Said))
     folder = run(events=[said.model_copy(update={"text": "one\u2028two\x85three"})], finished=False)
     assert read(folder).of(Said)[0].text == "one\u2028two\x85three"
+
+
+def test_concurrent_replies_are_read_in_the_order_of_their_questions(tmp_path: Path) -> None:
+    def first(request: Request) -> bool:
+        """Whether the question of consensus goes to the one who was first asked for a remark."""
+        remark = next((each for each in llm.requests if each.title == "Remark"), request)
+        return request.title == "Consensus" and request.messages[0] == remark.messages[0]
+
+    with LLM(faults=[Fault("slow", seconds=0.5, when=first)]) as llm:
+        words = ("run", "virsci", *SMALL, *served_by(llm), "--budget", "calls=8", "--out", "run", "--quiet")
+        assert manyheads_command(*words, cwd=tmp_path).code == 3
+    lines = map(json.loads, (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines())
+    happened = [(line["kind"], line["speaker"]) for line in lines if line.get("task") == "consensus"]
+    asked, said = ([speaker for kind, speaker in happened if kind == each] for each in ("asked", "said"))
+    assert sorted(said) == sorted(asked)
+    assert said != asked
+    told = [said.speaker for said in read(tmp_path / "run").of(Said) if said.task == "consensus"]
+    assert told == asked
 
 
 @pytest.mark.parametrize("line", ["[]", "17", "null", '{"kind": "unheard of"}', '{"at": "soon"}'])

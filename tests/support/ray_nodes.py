@@ -1,6 +1,6 @@
 """A cluster of Ray's nodes on this machine, in a process of its own; and the workers of manyheads on it, to be killed.
 
-python -m support.ray_nodes 2      prints the address; ends, with all nodes, when its input ends
+python -m support.ray_nodes 2      prints the address; adds a node for each line of its input; ends, with all nodes, when it ends
 """
 
 import ctypes
@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from support.command import environment
 
@@ -27,6 +28,12 @@ class RayNodes:
     address: str
     env: dict[str, str]
     folder: Path
+    more: IO[str]
+
+    def add(self) -> None:
+        """One more node, which comes up in a few seconds."""
+        self.more.write("node\n")
+        self.more.flush()
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -46,14 +53,17 @@ class RayNodes:
 
 
 @contextmanager
-def ray_nodes(count: int = 2, *, hidden: Path | None = None) -> Generator[RayNodes]:
-    """Nodes of one processor each. Only the first one sees what is in `hidden`; then each has a cache of its own, `cache-N` in
-    their folder. Only for the superuser."""
+def ray_nodes(
+    count: int = 2, env: Mapping[str, str] | None = None, *, hidden: Path | None = None
+) -> Generator[RayNodes]:
+    """Nodes of one processor each; `env` is laid over the environment of Ray's own processes. Only the first one sees what is in
+    `hidden`; then each has a cache of its own, `cache-N` in their folder. Only for the superuser."""
+    own = env or {}
     env = {"RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
     command = [sys.executable, "-m", "support.ray_nodes", str(count), *([str(hidden)] if hidden else [])]
     folder = tempfile.mkdtemp(prefix="mh-nodes-")
     with subprocess.Popen(
-        command, env={**environment(env), "RAY_TMPDIR": folder, "TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        command, env={**environment(env), **own, "RAY_TMPDIR": folder, "TMPDIR": folder}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1],
     ) as process:  # fmt: skip
         assert process.stdin
@@ -62,7 +72,7 @@ def ray_nodes(count: int = 2, *, hidden: Path | None = None) -> Generator[RayNod
             lines = iter(process.stdout.readline, "")
             address = next((line.split()[1] for line in lines if line.startswith("address ")), "")
             assert address, "no cluster came up"
-            yield RayNodes(address, env, Path(folder))
+            yield RayNodes(address, env, Path(folder), process.stdin)
         finally:
             process.stdin.close()
             try:
@@ -82,12 +92,14 @@ def main(count: int, hidden: str | None = None) -> None:
     made: Any = import_module("ray.cluster_utils").Cluster
     quiet = {"include_dashboard": False, "object_store_memory": 80_000_000, "num_cpus": 1}
     cluster = made(initialize_head=True, head_node_args={**quiet, **own(0)})
+    add = partial(cluster.add_node, num_cpus=1, object_store_memory=80_000_000)
     if hidden:
         hide(hidden)
     for number in range(1, count):
-        cluster.add_node(num_cpus=1, object_store_memory=80_000_000, **own(number))
+        add(**own(number))
     print("address", cluster.address, flush=True)
-    sys.stdin.read()
+    for _ in sys.stdin:
+        add(wait=False)
     cluster.shutdown()
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache, reduce
 from operator import methodcaller
 from pathlib import Path
@@ -20,6 +21,8 @@ from manyheads.base.text import shortened
 from manyheads.config import RunConfig, Strict, documented
 
 M = TypeVar("M", bound=BaseModel)
+HERE: ContextVar[Path | None] = ContextVar("HERE", default=None)
+"""Where the command of a run was given, if not in this process: as a worker has it."""
 JSON = ('"', "[", "{")
 SHOWN = 100
 """Maximum characters of a setting in a message."""
@@ -202,7 +205,7 @@ def of_run(path: Path) -> bool:
 def portable(config: RunConfig, folder: Path) -> dict[str, Any]:
     """A config as data for `folder`: files of the same project are named from there, all others in full."""
     data: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    home, here = folder.resolve(), Path.cwd()
+    home, here = folder.resolve(), HERE.get() or Path.cwd()
     projects = [home.parent, *([home.parents[1]] if home.parent.name == "runs" else [])]
     projects += [here] if home.is_relative_to(here) else []
 

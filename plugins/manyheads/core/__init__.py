@@ -9,7 +9,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -210,12 +212,37 @@ async def recall_nothing(turn: Turn[Any]) -> str:
     return ""
 
 
+class Branch:
+    """A branch of concurrent calls. Numbers what happens in it, so that equal runs have one order, whichever call ends first.
+
+    Args:
+        path: numbers of the branches that it is in, each after its number in the one before.
+    """
+
+    def __init__(self, path: tuple[int, ...] = ()) -> None:
+        self._path, self._numbers = path, count()
+
+    def next(self) -> tuple[int, ...]:
+        """The rank of what happens now. Sorted by it, events are in the order of a run whose calls take no time."""
+        return (*self._path, next(self._numbers))
+
+
+BRANCH: ContextVar[Branch] = ContextVar("BRANCH")
+
+
 async def together(*calls: Awaitable[T]) -> list[T]:
-    """Await independent calls concurrently, results in order; raises the first error unwrapped.
+    """Await independent calls concurrently, each in a `Branch`, results in order; raises the first error unwrapped.
 
     After a user's error the other calls finish first, as they are already paid for. Any other error cancels them.
     """
-    tasks = [asyncio.ensure_future(call) for call in calls]
+    fork = BRANCH.get(Branch()).next()
+
+    def begun(number: int, call: Awaitable[T]) -> asyncio.Future[T]:
+        context = copy_context()
+        context.run(BRANCH.set, Branch((*fork, number)))
+        return context.run(asyncio.ensure_future, call)
+
+    tasks = [begun(number, call) for number, call in enumerate(calls)]
     try:
         return list(await asyncio.gather(*tasks))
     except UserError:

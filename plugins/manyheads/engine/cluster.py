@@ -12,12 +12,12 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from manyheads import __version__
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
 
 log = logging.getLogger("manyheads")
+T = TypeVar("T")
 MOST_DEATHS = 3
 """Workers that a job may lose without a new turn; then it is set apart."""
 PLACING = 120.0
@@ -450,16 +451,17 @@ class _Attempts:
 
     async def _next_batch(self, stream: Any, seat: _Seat) -> list[Message]:
         """The next messages; none at the end. A worker that is silent for long and does not answer either is given up."""
-        coming = asyncio.ensure_future(_batch_of(stream))
+        coming, asked = _task(_batch_of(stream)), list[asyncio.Task[Any]]()
         try:
             while not (await asyncio.wait({coming}, timeout=PATIENCE))[0]:
-                alive = asyncio.ensure_future(self.executor.cluster.about(seat.actor))
+                asked.append(alive := _task(self.executor.cluster.about(seat.actor)))
                 await asyncio.wait({alive, coming}, timeout=PATIENCE, return_when="FIRST_COMPLETED")
                 if not (alive.done() or coming.done()):
                     self.executor.cluster.drop(seat)
             return coming.result()
         finally:
-            coming.cancel()
+            for task in (coming, *asked):
+                task.cancel()
 
     def _parcel(self, corpora: tuple[tuple[Manifest, Any], ...]) -> Parcel:
         """The job with what is recorded of it."""
@@ -476,7 +478,15 @@ class _Attempts:
         return Parcel(
             config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
             embedder_of(config), corpora, executor.accept_changes, executor.again, frozenset(allowed_words()),
+            os.getcwd(),
         )  # fmt: skip
+
+
+def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task whose error nobody may want: asyncio does not print it."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 async def _batch_of(stream: Any) -> list[Message]:

@@ -21,6 +21,7 @@ import json
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -98,6 +99,7 @@ class RunFolder:
 
     Attributes:
         so_far: the result so far; None before the run begins, and once it has finished.
+        ranks: of the events to come, see `Branch`.
 
     Raises:
         JournalError: the folder cannot be written.
@@ -108,6 +110,7 @@ class RunFolder:
     ) -> None:
         self.path, self._config, self._write_report, self._made_by = path, config, write_report, made_by
         self.so_far: Callable[[], RunResult[Any]] | None = None
+        self.ranks = deque[tuple[int, ...]]()
         self._place = path.absolute()
         self._began = time.monotonic()
         with writing(path):
@@ -135,6 +138,8 @@ class RunFolder:
     def note(self, event: AnyEvent) -> None:
         """Save an event; a `Result` also to its own file, as well as the partial result when a stage begins."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
+        if self.ranks:
+            line["rank"] = self.ranks.popleft()
         text = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
         # Opened for each event: a thousand runs of one process would have a thousand open files.
         with writing(self.path), opened(self._events_file, "ab") as log:

@@ -19,7 +19,9 @@ from manyheads.base.folders import JOURNAL, writing
 from manyheads.base.papers import Literature, NoLiterature
 from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.core import (
+    BRANCH,
     NOTHING,
+    Branch,
     Host,
     ManagedHost,
     Meter,
@@ -212,8 +214,11 @@ class Session:
             self.switch.on(())  # those of before the start
 
             async def work(tell: Emit) -> Mapping[str, Any]:
+                BRANCH.set(root := Branch())
+
                 def emit(event: AnyEvent) -> None:
                     trace.note(event)
+                    folder.ranks.append(BRANCH.get(root).next())
                     tell(event)
 
                 attended.emit = emit

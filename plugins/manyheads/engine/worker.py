@@ -28,7 +28,7 @@ from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
 from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, lend
-from manyheads.config.files import moved
+from manyheads.config.files import HERE, moved
 from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Place
 from manyheads.core.events import AnyEvent
@@ -62,6 +62,7 @@ class Parcel:
         embedding: the embedding model, as the driver has it.
         corpora: those that it opens, but for shipped ones, and the actor that hands out their pieces.
         allowed: hosts, variables and programs that the user has allowed.
+        here: the driver's working folder.
     """
 
     config: RunConfig
@@ -74,6 +75,7 @@ class Parcel:
     accept_changes: bool
     again: str | None
     allowed: frozenset[str]
+    here: str
 
 
 class Wire:
@@ -339,6 +341,7 @@ class JobWorker:
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
         lend(parcel.allowed)
+        HERE.set(Path(f"{root}{parcel.here}"))
         failure: Failure | None = None
         try:
             with door(None):

@@ -2,9 +2,11 @@
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,6 +24,9 @@ E = TypeVar("E", bound=Event)
 LONGEST = 1e9
 """Maximum plausible seconds of a run."""
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+RANK = TypeAdapter(list[int])
+LAST = [sys.maxsize]
+"""The rank of an event without one, such as the result."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Record:
 
     Attributes:
         folder: the run folder.
-        events: in the order they happened.
+        events: as they happened; those of concurrent branches in the order of the branches, see `core.Branch`.
         result: finished or not.
         config: the resolved config as data; `config_text` is the file.
         unread: numbers of unreadable lines of `events.jsonl`.
@@ -108,7 +113,7 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
         )  # fmt: skip
     record = Record(
         folder, result,
-        events=tuple(event[0] for event in events if event),
+        events=tuple(event[0] for event in sorted(filter(None, events), key=itemgetter(2))),
         config={**config, **own, **({name: own} if own else {})},
         config_text=_text(path) if path.is_file() else "",
         unread=tuple(n for n, event in enumerate(events, 1) if not event and lines[n - 1].strip()),
@@ -132,13 +137,14 @@ def _text(path: Path) -> str:
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
 
 
-def read_event(line: str | bytes) -> tuple[AnyEvent, float] | None:
-    """An event and its time; None for a line that is none."""
+def read_event(line: str | bytes) -> tuple[AnyEvent, float, list[int]] | None:
+    """An event, its time, and its rank; None for a line that is none."""
     try:
         data = json.loads(line)
         at = data.get("at")  # a look-up has its own time
         seconds = float(at) if isinstance(at, int | float) and 0 <= at < LONGEST else 0.0
-        return EVENT.validate_python(data), seconds
+        rank = data.get("rank")
+        return EVENT.validate_python(data), seconds, RANK.validate_python(rank or LAST)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -97,7 +97,7 @@ class Log:
                 if not line.endswith(b"\n"):
                     break  # it is being written
                 if found := read_event(line):
-                    event, at = found
+                    event, at, _ = found
                     self.seconds = max(self.seconds, at)
                     self._note(event, len(line))
                 self._size += len(line)

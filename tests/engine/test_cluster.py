@@ -14,7 +14,9 @@ from urllib.parse import quote
 
 import pytest
 
+from manyheads.arena.store import Arena
 from manyheads.engine.journal import read_turns
+from support.arenas import arena
 from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
@@ -148,6 +150,29 @@ def test_one_budget_and_one_rate_limit_hold_over_all_workers(
         assert on_ray(nodes, tmp_path, "out", *flags).code == 0
         paid = sum(json.loads(path.read_text())["usage"]["calls"] for path in tmp_path.glob("out/cells/*/result.json"))  # fmt: skip
         assert llm.calls == paid
+
+
+def test_a_judge_on_ray_gives_the_votes_of_one_process_within_one_budget(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    def votes(name: str) -> list[tuple[str, ...]]:
+        with Arena.open(tmp_path / name) as made:
+            return sorted((each.case, each.left, each.right, str(each.answers)) for each in made.votes())
+
+    with LLM(answers={"overall": "tie"}, delay=0.05) as llm:
+        for name in ("here", "there"):
+            arena(tmp_path / name, ("a", "b", "c")).close()
+        words = (*served_by(llm, "models.default.concurrency=2"), "--pairs", "9")
+        assert manyheads_command("arena", "judge", "here", *words, cwd=tmp_path).code == 0
+        assert llm.calls == 12
+        codes = list[tuple[int, int]]()
+        for more in (("--budget", "calls=5"), ()):
+            command = ("arena", "judge", "there", *words, *nodes.options, "--workers", "2", *more)
+            with start(*command, cwd=tmp_path, env=nodes.env) as process:
+                codes.append((finish(process, 300).code, llm.calls))
+        assert codes == [(3, 17), (0, 24)]
+        assert llm.peak == 2
+    assert votes("here") == votes("there")
 
 
 def test_ctrl_c_leaves_no_folder_on_the_nodes(tmp_path: Path, suite: Path, nodes: RayNodes) -> None:

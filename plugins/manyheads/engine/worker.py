@@ -33,7 +33,7 @@ from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
-from manyheads.engine.local import failure_of
+from manyheads.engine.local import Work, failure_of
 from manyheads.engine.session import HostFactory, Session
 from manyheads.literature.lookup import RECORD, LookupCache
 
@@ -67,6 +67,22 @@ class Parcel:
     embedding: str
     accept_changes: bool
     again: str | None
+    allowed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """Work other than a run, for a worker; see `Engine.call`.
+
+    Args:
+        files: of the config, by their full names on the driver.
+        allowed: as of `Parcel`.
+    """
+
+    work: Work
+    config: RunConfig
+    arguments: tuple[Any, ...]
+    files: Mapping[str, bytes]
     allowed: frozenset[str]
 
 
@@ -294,11 +310,13 @@ class JobWorker:
             "free": shutil.disk_usage(self._base).free,
         }
 
-    async def run(self, ticket: str, parcel: Parcel) -> AsyncGenerator[list[Message]]:
-        """One job; yields its messages."""
+    async def run(self, ticket: str, parcel: Parcel | Call) -> AsyncGenerator[list[Message]]:
+        """One job or call; yields its messages."""
         root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
         wire = self._wires[ticket] = Wire(root)
-        work = asyncio.create_task(self._work(wire, Path(root), parcel))
+        job = isinstance(parcel, Parcel)
+        doing = self._work(wire, Path(root), parcel) if job else self._call(wire, Path(root), parcel)
+        work = asyncio.create_task(doing)
         try:
             async for batch in wire.batches():
                 yield batch
@@ -318,6 +336,18 @@ class JobWorker:
         """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
             wire.answer(number, problem)
+
+    async def _call(self, wire: Wire, root: Path, call: Call) -> None:
+        GATE.set(wire)
+        lend(call.allowed)
+        try:
+            with door(None):
+                await asyncio.to_thread(write_files, call.files, root)
+                config = moved(call.config, lambda name: _under(root, name, call.files))
+                outcome = await call.work(wire.pay, config, *call.arguments)
+        except UserError as error:
+            outcome = error
+        wire.send("end", outcome)
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
@@ -358,13 +388,18 @@ def _under(root: Path, name: str, files: Mapping[str, bytes]) -> str:
     return f"{root}{name}" if sent else name
 
 
-def unpack(parcel: Parcel, root: Path) -> Path:
-    """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
-    folder = Path(f"{root}{parcel.folder}")
-    for name, content in parcel.files.items():
+def write_files(files: Mapping[str, bytes], root: Path) -> None:
+    """Write the driver's files below a folder."""
+    for name, content in files.items():
         path = Path(f"{root}{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, content)
+
+
+def unpack(parcel: Parcel, root: Path) -> Path:
+    """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
+    folder = Path(f"{root}{parcel.folder}")
+    write_files(parcel.files, root)
     if parcel.journal is not None:
         folder.mkdir(parents=True, exist_ok=True)
         replace_bytes(folder / JOURNAL, parcel.journal)

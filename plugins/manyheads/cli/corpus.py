@@ -11,6 +11,7 @@ from pydantic import Field
 
 from manyheads.base.errors import CorpusError, PartialError
 from manyheads.cli import completion
+from manyheads.cli.engine import Placement
 from manyheads.cli.options import (
     Changes,
     Corpus,
@@ -176,6 +177,7 @@ def build(
     reading: ReadOptions,
     filters: Annotated[dict[str, Any], Given(BuildOptions, without=("preset", "require_abstract"))],
     changes: Changes,
+    placement: Placement,
 ) -> None:
     """Build a corpus from papers: files, datasets, or a search.
 
@@ -183,7 +185,7 @@ def build(
     """
     from manyheads.config import CORPORA
     from manyheads.corpus.building import build_corpus
-    from manyheads.corpus.embedding import load_available
+    from manyheads.corpus.embedding import available, load_available
     from manyheads.corpus.meta import PRESET_FORMATS
     from manyheads.corpus.selection import period_of
     from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
@@ -213,8 +215,10 @@ def build(
                 wanted=lambda paper: not paper.year or period_of(paper.year, built) is not None,
             )
         librarian = _librarian(options.interests, changes.model, config, progress, held)
+        own, choice = load_available(options.embedding), available(options.embedding)
+        model = held.enter_context(placement.spread(config, own, choice))
         made = build_corpus(
-            reader, target, built, load_available(options.embedding),
+            reader, target, built, model,
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
             interests=librarian, progress=progress,
         )  # fmt: skip
@@ -336,7 +340,7 @@ class Extracting(Options):
 
 
 @app.command()
-def extract(options: Extracting, changes: Changes) -> None:
+def extract(options: Extracting, changes: Changes, placement: Placement) -> None:
     """Extract entities, background, summary and main ideas of each paper of a corpus.
 
     Searches of the literature database use these records. Run the command again to resume: only papers without a record are
@@ -368,9 +372,10 @@ def extract(options: Extracting, changes: Changes) -> None:
             else:
                 held.enter_context(surveyor.cache)
         folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
-        ecosystem = held.enter_context(
-            Ecosystem.open(folder, None if options.embedding == "auto" else load_embedder(options.embedding))
-        )
+        chosen = None if options.embedding == "auto" else load_embedder(options.embedding)
+        ecosystem = held.enter_context(Ecosystem.open(folder, chosen))
+        own, choice = ecosystem.embedder, options.embedding if chosen else ecosystem.embedder.name
+        ecosystem.papers.embedder = held.enter_context(placement.spread(config, own, choice))
         database = LiteratureDatabase.of(ecosystem)
         held.enter_context(database.extracting())
         if restored := database.restore_vectors(progress):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from manyheads.cli.options import Options
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.corpus.vectors import Embedder
     from manyheads.engine.local import Engine
     from manyheads.engine.readiness import CheckResult
 
@@ -41,11 +43,24 @@ class Placement(Options):
             raise ConfigError("--address and --workers are for Ray", hint="add --engine ray")
         return engine
 
+    @contextmanager
+    def spread(self, config: "RunConfig", model: "Embedder", choice: str) -> "Generator[Embedder]":
+        """An embedding model on the workers of the engine that these options or the config name; `choice` as of `load_embedder`."""
+        if self.engine_name(config) == "local":
+            yield model
+            return
+        from manyheads.corpus.vectors import RemoteEmbedder
+        from manyheads.engine.cluster import connected
+
+        with connected(self.address, self.workers, 1) as cluster:
+            yield RemoteEmbedder(model, partial(cluster.embed, choice, model.name), 2 * cluster.workers)
+
     def findings(self, config: "RunConfig") -> "list[CheckResult]":
         """What is wrong with the engine's nodes; none without Ray."""
         if self.engine_name(config) == "local":
             return []
         from manyheads.config.keys import value_of
+        from manyheads.corpus.corpora import SHIPPED
         from manyheads.engine.cluster import connected
         from manyheads.literature.library import SERVICES
         from manyheads.models.requests import key_variable
@@ -54,7 +69,8 @@ class Placement(Options):
         keys = {key_variable(model) for model in config.models.values()}
         keys |= {service.key_env for name, service in SERVICES.items() if name in config.literature.cascade}
         needed = sorted(key for key in keys if key and value_of(key))
-        corpus = config.corpus if system_of(config).corpus(config) else None
+        own = config.corpus not in SHIPPED  # it is sent
+        corpus = None if own or not system_of(config).corpus(config) else config.corpus
         with connected(self.address, self.workers, 1) as cluster:
             return asyncio.run(cluster.findings(needed, corpus))
 

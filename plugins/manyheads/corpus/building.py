@@ -53,7 +53,7 @@ from manyheads.corpus.scientists import (
 )
 from manyheads.corpus.selection import SPOOL, Selection, Spool, select
 from manyheads.corpus.stores import lock_folder
-from manyheads.corpus.vectors import Embedder, unit_rows
+from manyheads.corpus.vectors import Embedder, embedded, unit_rows
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -131,16 +131,20 @@ def fill_papers(
     step = "embedding papers" if file is None else "storing papers"
     imported, total = 0, sum(years.total() for years in spool.years.values())
     count = counter(tell, step, total)
-    with KnowledgeBank.create(folder, model) as bank:
+
+    def portions() -> Iterator[tuple[tuple[Period, list[Paper], list[Paper]], list[str]]]:
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
-                rest = some
-                if file:
-                    given = [one for one in some if one.id in file]
-                    rest = [one for one in some if one.id not in file]
-                    bank.add(given, file.of([one.id for one in given]), count, period=period)
-                    imported += len(given)
-                bank.add(rest, progress=count, period=period)
+                given = [one for one in some if file and one.id in file]
+                rest = [one for one in some if not (file and one.id in file)]
+                yield (period, given, rest), [*map(paper_text, rest)]
+
+    with KnowledgeBank.create(folder, model) as bank:
+        for (period, given, rest), rows in embedded(model, portions()):
+            if file and given:
+                bank.add(given, file.of([one.id for one in given]), count, period=period)
+                imported += len(given)
+            bank.add(rest, rows, count, period=period)
     return imported
 
 
@@ -210,8 +214,9 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
         for one in scientists
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:
-        for start in range(0, len(items), BATCH):
-            authors.add_items(items[start : start + BATCH], progress=count)
+        portions = ((some, [text for _, text, _ in some]) for some in _portions(items, BATCH))
+        for some, rows in embedded(model, portions):
+            authors.add_items(some, rows, count)
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:

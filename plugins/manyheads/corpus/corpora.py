@@ -45,6 +45,8 @@ UNIT = 1e-3
 """Tolerance for the length of a unit vector."""
 
 _open: Pool[Ecosystem] = Pool(Ecosystem.close)
+COPIES = dict[str, Path]()
+"""Folders of another machine's corpora in this process, by their names there."""
 
 
 def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
@@ -115,16 +117,16 @@ def _shipped_corpus(name: str, cache_dir: Path, embedding: str | Embedder, progr
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     model = re.sub(r"[^A-Za-z0-9.]+", "-", embedding.name)
     folder = cache_dir / "corpora" / f"{name}-{digest}-{model}"
-    if not _is_sound(folder):
+    if not is_sound(folder):
         try:
             make_folder(folder.parent)
             one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
-            if folder.exists() and not _is_sound(folder):
+            if folder.exists() and not is_sound(folder):
                 set_aside(folder, "its files have changed since the build")
         except OSError as wrong:
             raise unwritable(folder.parent, wrong) from wrong
         with one_builder:
-            if not _is_sound(folder):
+            if not is_sound(folder):
                 build_corpus(source, folder, SHIPPED[name], embedding, name=name, progress=progress).close()
     return folder
 
@@ -146,6 +148,8 @@ def bylines(name_or_path: str, ids: Collection[str]) -> dict[str, Paper] | None:
 
 def folder_of(name_or_path: str) -> Path:
     """The folder of a built corpus: a path, or a name in `corpora`."""
+    if copy := COPIES.get(name_or_path):
+        return copy
     places = _places(name_or_path)
     return next((folder for folder in places if (folder / META).is_file()), places[0])
 
@@ -165,7 +169,8 @@ def need_sound(folder: Path, *, whole: bool = False) -> None:
         )
 
 
-def _is_sound(folder: Path) -> bool:
+def is_sound(folder: Path) -> bool:
+    """Whether a folder is a built corpus whose files are those of the build; not every large file is read."""
     return (folder / META).is_file() and not _damaged(folder)
 
 

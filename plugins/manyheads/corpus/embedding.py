@@ -24,7 +24,7 @@ from manyheads.base.sqlite import Database
 from manyheads.corpus import minilm
 from manyheads.corpus.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
 from manyheads.corpus.phrases import LEXICAL, LexicalEmbedder
-from manyheads.corpus.vectors import INT8, MINILM, Embedder, unit_rows
+from manyheads.corpus.vectors import INT8, MINILM, Embedder, begun, unit_rows
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -162,8 +162,11 @@ def _tokenizer(folder: Path, max_tokens: int | None) -> "Tokenizer":
 
 @cache
 def _cores() -> ThreadPoolExecutor:
-    """One pool for all models: each thread runs its own batch, which is faster than several threads per batch."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-model")
+    """One pool for all models: each thread runs its own batch, which is faster than several threads per batch. As many as
+    OMP_NUM_THREADS says, which Ray sets for its workers."""
+    most = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(most) if most.isdecimal() and int(most) else os.cpu_count()
+    return ThreadPoolExecutor(cores, thread_name_prefix="manyheads-model")
 
 
 class OnnxEmbedder:
@@ -403,6 +406,7 @@ class CachedEmbedder(Closing):
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
         self.name, self.dim, self._embedder = embedder.name, embedder.dim, embedder
+        self.ahead, self._begun = getattr(embedder, "ahead", 1), set[bytes]()
         path = path or cache_folder() / "vectors.sqlite"
 
         def failure(error: Exception) -> EmbeddingError:
@@ -413,17 +417,31 @@ class CachedEmbedder(Closing):
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
+        return self.start(texts)()
+
+    def start(self, texts: Sequence[str]) -> "Callable[[], Vectors]":
+        """As `embed`, in two steps; what one call has begun to embed, no later one does. Finish them in order."""
         import numpy as np
 
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
         keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
-        rows = {key: row for key in {*keys} if (row := self._known(key)) is not None}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
-        if new:
-            rows |= dict(zip(new, self._embedder.embed([*new.values()]), strict=True))
-            stored = [(key, _summed(key, rows[key].astype("<f4").tobytes())) for key in new]
-            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
-        return np.array([rows[key] for key in keys], dtype=np.float32).reshape(-1, self.dim)
+        wanted = dict(zip(keys, texts, strict=True))
+        rows = {key: row for key in wanted if (row := self._known(key)) is not None}
+        new = [key for key in wanted if key not in rows and key not in self._begun]
+        wait = begun(self._embedder, [wanted[key] for key in new]) if new else None
+        self._begun.update(new)
+
+        def finish() -> "Vectors":
+            self._begun.difference_update(new)
+            if wait:
+                rows.update(zip(new, wait(), strict=True))
+                stored = [(key, _summed(key, rows[key].astype("<f4").tobytes())) for key in new]
+                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+            if earlier := [key for key in wanted if key not in rows]:
+                rows.update(zip(earlier, self.embed([wanted[key] for key in earlier]), strict=True))
+            return np.array([rows[key] for key in keys], dtype=np.float32).reshape(-1, self.dim)
+
+        return finish
 
     def _known(self, key: bytes) -> "NDArray[Any] | None":
         import numpy as np

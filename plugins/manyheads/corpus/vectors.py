@@ -1,13 +1,15 @@
 """Vectors of texts: the interface of embedding models, texts beyond their limit, and a cache of queries."""
 
+import asyncio
 import math
 import os
 import textwrap
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 
+_T = TypeVar("_T")
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 INT8 = "minilm-int8"
 """The model made from it, twice as fast."""
@@ -42,6 +45,59 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
     rows = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
+
+
+# Several batches at once.
+
+
+def begun(embedder: Embedder, texts: Sequence[str]) -> "Callable[[], Vectors]":
+    """What `embed` does, as a function to call later; a model on several machines embeds meanwhile."""
+    start: Callable[[Sequence[str]], Callable[[], Vectors]] | None = getattr(embedder, "start", None)
+    return start(texts) if start else partial(embedder.embed, texts)
+
+
+def embedded(
+    embedder: Embedder, batches: Iterable[tuple[_T, Sequence[str]]]
+) -> "Iterator[tuple[_T, Vectors]]":
+    """Batches of texts, each with what belongs to it, to their vectors, in order; up to `embedder.ahead` are under way."""
+    ahead, waiting = getattr(embedder, "ahead", 1), deque[tuple[_T, "Callable[[], Vectors]"]]()
+    for thing, texts in batches:
+        waiting.append((thing, begun(embedder, texts)))
+        if len(waiting) >= ahead:
+            thing, vectors = waiting.popleft()
+            yield thing, vectors()
+    yield from ((thing, vectors()) for thing, vectors in waiting)
+
+
+class RemoteEmbedder:
+    """A model that embeds elsewhere, several batches at once. Its vectors are those of the model here for the same batches.
+
+    Args:
+        embedder: the model here.
+        send: embeds a batch elsewhere; awaited in a thread with an event loop of its own.
+        ahead: batches to have under way.
+    """
+
+    def __init__(
+        self, embedder: Embedder, send: "Callable[[list[str]], Coroutine[Any, Any, Vectors]]", ahead: int
+    ) -> None:
+        self.name, self.dim, self.ahead = embedder.name, embedder.dim, ahead
+        self._embedder, self._send, self._loop = embedder, send, asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="manyheads-remote", daemon=True).start()
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of unit length. Raises as `send`."""
+        return self.start(texts)()
+
+    def start(self, texts: Sequence[str]) -> "Callable[[], Vectors]":
+        """As `embed`, as a function to call later."""
+        if not texts:
+            return partial(self._embedder.embed, texts)
+        return asyncio.run_coroutine_threadsafe(self._send([*texts]), self._loop).result
+
+    def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
+        """Tokens of each text beyond the model's limit; None if the model does not state one."""
+        return unread(self._embedder, texts)
 
 
 # Texts beyond a model's limit.

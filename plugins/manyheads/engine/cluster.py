@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from manyheads import __version__
@@ -40,6 +40,8 @@ from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, allowed_words
 from manyheads.core import Charge, Meter, Usage
 from manyheads.core.events import AnyEvent
+from manyheads.corpus.corpora import SHIPPED, resolve_corpus
+from manyheads.corpus.transfer import CorpusSource, Manifest
 from manyheads.engine.budget import Shared
 from manyheads.engine.folder import keep_config
 from manyheads.engine.jobs import Executor, Failure, Job, ended_at
@@ -50,6 +52,10 @@ from manyheads.engine.session import HostFactory, embedder_of
 from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
+from manyheads.team.system import system_of
+
+if TYPE_CHECKING:
+    from manyheads.corpus.vectors import Vectors
 
 log = logging.getLogger("manyheads")
 MOST_DEATHS = 3
@@ -102,6 +108,8 @@ class Cluster:
         self._seats = list[_Seat]()
         self._free = asyncio.Condition()
         self._refusal: UserError | None = None
+        self._source: Any = None
+        self._manifests = dict[str, asyncio.Task[Manifest]]()
 
     @property
     def at_once(self) -> int:
@@ -188,6 +196,37 @@ class Cluster:
             with suppress(Exception):  # it may be gone
                 self.ray.kill(seat.actor)
 
+    async def corpora(self, config: RunConfig) -> tuple[tuple[Manifest, Any], ...]:
+        """What a run opens that a node may not have, and the actor that hands it out. Raises `CorpusError`, `EmbeddingError`."""
+        name = config.corpus
+        if self._base or name in SHIPPED or not system_of(config).corpus(config):
+            return ()  # workers of this machine open the driver's folder
+        if name not in self._manifests:
+            options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
+            here = _placed(self.ray.get_runtime_context().get_node_id())
+            self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
+            self._manifests[name] = asyncio.create_task(asyncio.to_thread(_manifest, name))
+        return ((await asyncio.shield(self._manifests[name]), self._source),)
+
+    async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
+        """See `JobWorker.embed`; a batch whose worker is lost goes to another one. Raises `UserError`."""
+        errors: Any = self.ray.exceptions
+        for _ in range(MOST_DEATHS):
+            try:
+                async with self.seat() as seat:
+                    rows: Any = await seat.actor.embed.remote(choice, name, texts)
+            except errors.RayError as error:
+                if isinstance(error, errors.RayTaskError):
+                    raise
+                continue
+            if isinstance(rows, UserError):
+                raise rows
+            return rows
+        raise ModelError(
+            f"Ray: {MOST_DEATHS} workers died on a batch of texts to embed",
+            hint="give the nodes more memory, or leave out --engine ray: what is embedded is kept",
+        )
+
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.
 
@@ -195,11 +234,10 @@ class Cluster:
             variables: of the keys that it needs.
             corpus: of the runs.
         """
-        placed = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         found = list[CheckResult]()
         for node in (each for each in self.ray.nodes() if each["Alive"]):
-            name, here = f"node {node['NodeManagerHostname']}", placed(node["NodeID"], soft=False)
-            actor = self.ray.remote(JobWorker).options(num_cpus=0, scheduling_strategy=here).remote(None)
+            name, here = f"node {node['NodeManagerHostname']}", _placed(node["NodeID"])
+            actor = self.ray.remote(JobWorker).options(num_cpus=0, **here).remote(None)
             try:
                 about = await self.about(actor, tuple(variables), corpus)
             except (UserError, self.ray.exceptions.RayError) as error:
@@ -240,6 +278,16 @@ class Cluster:
                 hint="install the same version on all nodes",
             )
         return about
+
+
+def _placed(node: str) -> dict[str, Any]:
+    """Ray's options of an actor on one node."""
+    strategies = import_module("ray.util.scheduling_strategies")
+    return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)}
+
+
+def _manifest(corpus: str) -> Manifest:
+    return Manifest.of(corpus, resolve_corpus(corpus).absolute())
 
 
 def _in_a_line(error: Exception) -> str:
@@ -446,7 +494,8 @@ class _JobAttempts(_Attempts):
     note: Callable[[AnyEvent], None]
 
     async def _run_on(self, seat: _Seat) -> Failure | None:
-        return await self._stream(seat, await asyncio.to_thread(self._parcel))
+        corpora = await self.cluster.corpora(self.job.config)
+        return await self._stream(seat, await asyncio.to_thread(self._parcel, corpora))
 
     def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
         with writing(self.job.folder), (self.job.folder / TRACEBACK).open("a", encoding="utf-8") as file:
@@ -456,7 +505,7 @@ class _JobAttempts(_Attempts):
             "  next: give the nodes more memory or disk, or run it alone: without --engine ray"
         )
 
-    def _parcel(self) -> Parcel:
+    def _parcel(self, corpora: tuple[tuple[Manifest, Any], ...]) -> Parcel:
         """The job with what is recorded of it."""
         job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
@@ -466,7 +515,7 @@ class _JobAttempts(_Attempts):
                 files[str(folder / RECORD)] = record.serialize()
         return Parcel(
             config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
-            embedder_of(config), executor.accept_changes, executor.again, frozenset(allowed_words()),
+            embedder_of(config), corpora, executor.accept_changes, executor.again, frozenset(allowed_words()),
         )  # fmt: skip
 
 

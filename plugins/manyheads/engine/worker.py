@@ -13,14 +13,16 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from manyheads import __version__
-from manyheads.base.errors import UserError
+from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import replace_bytes
 from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
@@ -30,7 +32,9 @@ from manyheads.config.files import moved
 from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Place
 from manyheads.core.events import AnyEvent
-from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.corpora import COPIES, resolve_corpus
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
 from manyheads.engine.local import Work, failure_of
@@ -56,6 +60,7 @@ class Parcel:
         journal: what is recorded so far; None for a new run.
         factory: makes a host by name.
         embedding: the embedding model, as the driver has it.
+        corpora: those that it opens, but for shipped ones, and the actor that hands out their pieces.
         allowed: hosts, variables and programs that the user has allowed.
     """
 
@@ -65,6 +70,7 @@ class Parcel:
     journal: bytes | None
     factory: Callable[[str], HostFactory]
     embedding: str
+    corpora: tuple[tuple[Manifest, Any], ...]
     accept_changes: bool
     again: str | None
     allowed: frozenset[str]
@@ -310,6 +316,17 @@ class JobWorker:
             "free": shutil.disk_usage(self._base).free,
         }
 
+    async def embed(self, choice: str, name: str, texts: Sequence[str]) -> Any:
+        """The vectors of texts, (n, dim) float32, or the error of a model that is not here or has another name."""
+        try:
+            model = await asyncio.to_thread(load_embedder, choice)
+            if model.name != name:
+                raise EmbeddingError(f"the embedding model here is {model.name}, on the driver {name}")
+            return await asyncio.to_thread(model.embed, texts)
+        except UserError as error:
+            error.message = f"{socket.gethostname()}: {error.message}"
+            return error
+
     async def run(self, ticket: str, parcel: Parcel | Call) -> AsyncGenerator[list[Message]]:
         """One job or call; yields its messages."""
         root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
@@ -355,6 +372,8 @@ class JobWorker:
         failure: Failure | None = None
         try:
             with door(None):
+                for manifest, source in parcel.corpora:
+                    COPIES[manifest.corpus] = await local_copy(manifest, partial(_piece, source))
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{parcel.folder}/"
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
@@ -380,6 +399,18 @@ class JobWorker:
             )
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
         wire.send("end", failure)
+
+
+async def _piece(source: Any, path: str, start: int) -> bytes:
+    """A piece of a corpus. Ray asks again for one that is lost. Raises `CorpusError`, as the error would pass for a lost worker."""
+    errors: Any = import_module("ray").exceptions
+    try:
+        return await source.piece.remote(path, start)
+    except errors.RayError as error:
+        raise CorpusError(
+            f"{path}: the driver does not hand it out: {str(error).strip().rpartition(chr(10))[2]}",
+            hint="run the same command again",
+        ) from error
 
 
 def _under(root: Path, name: str, files: Mapping[str, bytes]) -> str:

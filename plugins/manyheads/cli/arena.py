@@ -230,8 +230,6 @@ def judge(folder: Folder, changes: Changes, how: Judging, running: Running) -> N
     To resume, run the same command again: pairs with an answer are not asked again. A budget is that of all judges of this
     arena together, over all starts. Exits with 3 if it is spent.
     """
-    import asyncio
-
     from manyheads.arena import judging
     from manyheads.engine.budget import Budget
 
@@ -246,7 +244,7 @@ def judge(folder: Folder, changes: Changes, how: Judging, running: Running) -> N
             return
         with closing(limits.open(folder)), running.opened(config) as engine:
             work = judging.judge(arena, rater, how.pairs, config, engine=engine, meter=limits.asking)
-            done = asyncio.run(work)
+            done = running.finish(work)
     say(f"{count(done.votes, 'vote')} by {rater}; {done.usage.calls:,} calls, {done.usage.tokens:,} tokens")
     if done.invalid:
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)

@@ -1,15 +1,19 @@
-"""Where the runs of a command run: in its process, or on Ray."""
+"""Where the runs of a command run: in its process, or on Ray; and how Ctrl-C ends them."""
 
 import asyncio
-from collections.abc import Generator
+import os
+import signal
+import threading
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.options import Options
 
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from manyheads.engine.readiness import CheckResult
 
 ENGINES = ("local", "ray")
+T = TypeVar("T")
+STOPPING = b"manyheads: stopping; a second Ctrl-C ends it at once\n"
+ENDED = b"manyheads: ended at once; finished work is kept; run the same command again to resume\n"
 
 
 class Placement(Options):
@@ -93,3 +100,31 @@ class Running(Placement):
 
         with connected(self.address, self.workers, self.jobs) as cluster:
             yield cluster
+
+    def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work to its end. The first Ctrl-C stops it in order; a second one ends this process at once."""
+
+        def end(number: int, frame: FrameType | None) -> None:
+            # written straight: the output may be in use; the cursor, which progress bars hide, is shown
+            os.write(2, b"\x1b[?25h" * os.isatty(2) + ENDED)
+            os._exit(ExitCode.STOPPED)
+
+        async def watched() -> T:
+            before = signal.getsignal(signal.SIGINT)  # of asyncio: cancels the work
+
+            def stop(number: int, frame: FrameType | None) -> None:
+                signal.signal(signal.SIGINT, end)
+                os.write(2, STOPPING)
+                if callable(before):
+                    before(number, frame)
+
+            if threading.current_thread() is not threading.main_thread():
+                return await work
+            signal.signal(signal.SIGINT, stop)
+            try:
+                return await work
+            finally:
+                if signal.getsignal(signal.SIGINT) is stop:
+                    signal.signal(signal.SIGINT, before)
+
+        return asyncio.run(watched())

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from manyheads import __version__
 from manyheads.base.errors import (
     BudgetError,
     ConfigError,
@@ -49,7 +48,7 @@ from manyheads.engine.journal import Journal
 from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in, versions
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -247,9 +246,8 @@ class Cluster:
             lacks = [f"{each} is not set" for each in about["missing"]]
             lacks += [about["corpus"]] if about["corpus"] else []
             lacks += ["less than 1 GB of free disk"] if about["free"] < LEAST_DISK else []
-            disk = (
-                f"Python {about['python']}, manyheads {about['manyheads']}, {about['free'] / 1e9:.0f} GB free"
-            )
+            has = [f"{each} {about[each]}" for each in versions()]
+            disk = f"{', '.join(has)}, {about['free'] / 1e9:.0f} GB free"
             error = ConfigError("; ".join(lacks), hint="give the node what it lacks, such as a .env file")
             found.append(CheckResult(name, str(error) if lacks else disk, error if lacks else None))
         return found
@@ -272,11 +270,12 @@ class Cluster:
                 f"Ray: no node has a free processor for a worker since {PLACING:.0f} s",
                 hint="fewer --workers, or wait for the others' work: ray status",
             ) from error
-        if about["manyheads"] != __version__:
-            raise ConfigError(
-                f"Ray: {about['node']} has manyheads {about['manyheads']}, this process {__version__}",
-                hint="install the same version on all nodes",
-            )
+        for name, version in versions().items():
+            if about[name] != version:
+                raise ConfigError(
+                    f"Ray: {about['node']} has {name} {about[name]}, this process {version}",
+                    hint="install the same versions of Python, Ray and manyheads on all nodes",
+                )
         return about
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from platform import python_version
 from typing import Any, TypeAlias
 
 from manyheads import __version__
@@ -272,6 +273,12 @@ def files_in(folder: Path) -> Iterator[Path]:
                 yield Path(base) / name
 
 
+def versions() -> dict[str, str]:
+    """What the driver and its workers must have the same of, in this process."""
+    ray = getattr(sys.modules.get("ray"), "__version__", "")
+    return {"Python": python_version(), "Ray": ray, "manyheads": __version__}
+
+
 class JobWorker:
     """A process that runs jobs, several at once; an actor of Ray.
 
@@ -308,8 +315,7 @@ class JobWorker:
             problem = error.message
         return {
             "corpus": problem,
-            "manyheads": __version__,
-            "python": ".".join(map(str, sys.version_info[:3])),
+            **versions(),
             "node": socket.gethostname(),
             "pid": os.getpid(),
             "missing": [each for each in variables if not value_of(each)],

@@ -60,6 +60,9 @@ class Nodes:
     full: bool = False
     ray: Any = RAY
 
+    async def corpora(self, config: Any) -> tuple[()]:
+        return ()
+
     @asynccontextmanager
     async def seat(self, *, alone: bool = False) -> AsyncGenerator[Any]:
         worker = JobWorker(str(self.base))

@@ -15,19 +15,8 @@ from manyheads.asking.roles import Roles
 from manyheads.base.errors import ArenaError, DocumentError, ReplyError, UserError
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
-from manyheads.core import (
-    Message,
-    Meter,
-    Place,
-    Reply,
-    Speaker,
-    Tally,
-    Turn,
-    Usage,
-    recall_nothing,
-    together,
-    unmetered,
-)
+from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing, together
+from manyheads.core.usage import Meter, unmetered
 from manyheads.documents.reading import read_document
 from manyheads.engine.estimate import DryHost, Estimate
 from manyheads.engine.local import Engine, Process
@@ -52,17 +41,6 @@ class JudgedPairs:
     votes: int
     invalid: int
     usage: Usage
-
-
-@dataclass(frozen=True)
-class JudgedItem:
-    """An answer of the model, with the seconds that it took, and notes for the user."""
-
-    answers: Mapping[str, str]
-    thought: str
-    seconds: float
-    usage: Usage
-    notes: Sequence[str]
 
 
 async def judge(
@@ -108,7 +86,7 @@ async def judge(
             under_way.add(item.id)
             context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
             try:
-                done = await engine.call(judged, config, arena.form, item, context, meter=meter)
+                told = await engine.call(judged, config, arena.form, item, context, meter=meter)
             except ReplyError:
                 arena.skip(rater, item.id)
                 invalid += 1
@@ -116,11 +94,11 @@ async def judge(
             except UserError:
                 failed = True
                 raise
-            for note in done.notes:
+            answers, seconds, thought, paid, notes = told
+            for note in notes:
                 log.warning("%s", note)
-            usage += done.usage
-            arena.vote(rater, item.id, done.answers, done.seconds, done.thought)
-            votes += 1
+            arena.vote(rater, item.id, answers, seconds, thought)
+            votes, usage = votes + 1, usage + paid
             tell(votes)
 
     with _once():
@@ -128,8 +106,10 @@ async def judge(
     return JudgedPairs(votes, invalid, usage)
 
 
-async def judged(meter: Meter, config: RunConfig, form: ArenaForm, item: Item, context: str) -> JudgedItem:
-    """The model's answers to one item; a work of an `Engine`. Raises `UserError` as `ask`."""
+async def judged(
+    meter: Meter, config: RunConfig, form: ArenaForm, item: Item, context: str
+) -> tuple[Any, ...]:
+    """The model's answers to one item, their seconds, its thought, usage, and notes for the user; a `Work`. Raises as `ask`."""
     began, model = time.monotonic(), config.models["default"]
     reply: Reply[Any] = await ask(
         ROLE, TASK, model=model, host=config.host, attempts=config.attempts, paths=config.paths, budget=meter, full=True,
@@ -137,8 +117,8 @@ async def judged(meter: Meter, config: RunConfig, form: ArenaForm, item: Item, c
     )  # fmt: skip
     value = reply.value.model_dump()
     answers = {name: ANSWERS[value[name]] for name in form.names}
-    seconds, notes = time.monotonic() - began, notes_of(f"{ROLE}.{TASK}", reply)
-    return JudgedItem(answers, str(value.get("thought", "")), seconds, reply.usage, notes)
+    notes, thought = notes_of(f"{ROLE}.{TASK}", reply), str(value.get("thought", ""))
+    return answers, time.monotonic() - began, thought, reply.usage, notes
 
 
 def _need_pairs(arena: Arena) -> None:

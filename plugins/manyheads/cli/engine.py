@@ -104,27 +104,23 @@ class Running(Placement):
     def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work to its end. The first Ctrl-C stops it in order; a second one ends this process at once."""
 
-        def end(number: int, frame: FrameType | None) -> None:
-            # written straight: the output may be in use; the cursor, which progress bars hide, is shown
-            os.write(2, b"\x1b[?25h" * os.isatty(2) + ENDED)
-            os._exit(ExitCode.STOPPED)
-
         async def watched() -> T:
-            before = signal.getsignal(signal.SIGINT)  # of asyncio: cancels the work
+            before, notes = signal.getsignal(signal.SIGINT), iter((STOPPING,))  # asyncio's cancels the work
 
             def stop(number: int, frame: FrameType | None) -> None:
-                signal.signal(signal.SIGINT, end)
-                os.write(2, STOPPING)
+                first = next(notes, b"")
+                # written straight: the output may be in use; the cursor, which progress bars hide, is shown
+                os.write(2, first or b"\x1b[?25h" * os.isatty(2) + ENDED)
+                if not first:
+                    os._exit(ExitCode.STOPPED)
                 if callable(before):
                     before(number, frame)
 
-            if threading.current_thread() is not threading.main_thread():
-                return await work
-            signal.signal(signal.SIGINT, stop)
-            try:
-                return await work
-            finally:
-                if signal.getsignal(signal.SIGINT) is stop:
-                    signal.signal(signal.SIGINT, before)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, stop)
+            result = await work
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, before)
+            return result
 
         return asyncio.run(watched())

@@ -37,7 +37,7 @@ from manyheads.base.sqlite import reading
 from manyheads.base.text import shortened
 from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, allowed_words
-from manyheads.core import Charge, Meter, Usage
+from manyheads.core import Charge, Meter, Usage, unmetered
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import SHIPPED, resolve_corpus
 from manyheads.corpus.transfer import CorpusSource, Manifest
@@ -48,7 +48,7 @@ from manyheads.engine.journal import Journal
 from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in, versions
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, files_in, versions
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -208,23 +208,8 @@ class Cluster:
         return ((await asyncio.shield(self._manifests[name]), self._source),)
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
-        """See `JobWorker.embed`; a batch whose worker is lost goes to another one. Raises `UserError`."""
-        errors: Any = self.ray.exceptions
-        for _ in range(MOST_DEATHS):
-            try:
-                async with self.seat() as seat:
-                    rows: Any = await seat.actor.embed.remote(choice, name, texts)
-            except errors.RayError as error:
-                if isinstance(error, errors.RayTaskError):
-                    raise
-                continue
-            if isinstance(rows, UserError):
-                raise rows
-            return rows
-        raise ModelError(
-            f"Ray: {MOST_DEATHS} workers died on a batch of texts to embed",
-            hint="give the nodes more memory, or leave out --engine ray: what is embedded is kept",
-        )
+        """See `worker.embedded`. Raises `UserError`."""
+        return await self.call(embedded, RunConfig(), choice, name, texts, meter=unmetered)
 
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.
@@ -435,8 +420,8 @@ class _Attempts:
     async def _run_on(self, seat: _Seat) -> Any:
         raise NotImplementedError
 
-    def _set_apart(self, errors: Sequence[str], reason: str) -> Any:
-        raise NotImplementedError
+    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
+        return Failure(f"Ray: {reason}\n  next: give the nodes more memory, or run it without --engine ray")
 
     async def _stream(self, seat: _Seat, parcel: Parcel | Call) -> Any:
         """Send it to a worker and answer the worker's messages; returns the outcome."""
@@ -478,9 +463,6 @@ class _CallAttempts(_Attempts):
 
     async def _run_on(self, seat: _Seat) -> Any:
         return await self._stream(seat, self.call)
-
-    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
-        return Failure(f"Ray: {reason}\n  next: give the nodes more memory, or run it without --engine ray")
 
 
 @dataclass

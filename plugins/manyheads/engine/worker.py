@@ -31,7 +31,7 @@ from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, lend
 from manyheads.config.files import moved
 from manyheads.config.keys import read_keys, value_of
-from manyheads.core import Charge, Place
+from manyheads.core import Charge, Meter, Place
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import COPIES, resolve_corpus
 from manyheads.corpus.embedding import load_embedder
@@ -322,17 +322,6 @@ class JobWorker:
             "free": shutil.disk_usage(self._base).free,
         }
 
-    async def embed(self, choice: str, name: str, texts: Sequence[str]) -> Any:
-        """The vectors of texts, (n, dim) float32, or the error of a model that is not here or has another name."""
-        try:
-            model = await asyncio.to_thread(load_embedder, choice)
-            if model.name != name:
-                raise EmbeddingError(f"the embedding model here is {model.name}, on the driver {name}")
-            return await asyncio.to_thread(model.embed, texts)
-        except UserError as error:
-            error.message = f"{socket.gethostname()}: {error.message}"
-            return error
-
     async def run(self, ticket: str, parcel: Parcel | Call) -> AsyncGenerator[list[Message]]:
         """One job or call; yields its messages."""
         root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
@@ -405,6 +394,18 @@ class JobWorker:
             )
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
         wire.send("end", failure)
+
+
+async def embedded(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:
+    """The vectors of texts, (n, dim) float32; a `Work`. Raises `EmbeddingError` if a model is not here or has another name."""
+    try:
+        model = await asyncio.to_thread(load_embedder, choice)
+        if model.name != name:
+            raise EmbeddingError(f"the embedding model here is {model.name}, on the driver {name}")
+        return await asyncio.to_thread(model.embed, texts)
+    except UserError as error:
+        error.message = f"{socket.gethostname()}: {error.message}"
+        raise
 
 
 async def _piece(source: Any, path: str, start: int) -> bytes:

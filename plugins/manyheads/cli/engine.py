@@ -86,7 +86,7 @@ class Running(Placement):
     """Where the runs of a command run, and how many at once."""
 
     jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Runs in parallel; with --engine ray, on each worker."""
+    """Runs, or a judge's questions, in parallel; with --engine ray, on each worker."""
 
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":

@@ -172,7 +172,7 @@ def test_a_judge_on_ray_gives_the_votes_of_one_process_within_one_budget(
             with start(*command, cwd=tmp_path, env=nodes.env) as process:
                 codes.append((finish(process, 300).code, llm.calls))
         assert codes == [(3, 17), (0, 24)]
-        assert llm.peak == 2
+        assert llm.peak <= 2
     assert votes("here") == votes("there")
 
 

@@ -102,7 +102,8 @@ async def judge(
             tell(votes)
 
     with _once():
-        await together(*(work() for _ in range(engine.at_once)))
+        at_once = min(engine.at_once, config.models["default"].concurrency)
+        await together(*(work() for _ in range(at_once)))
     return JudgedPairs(votes, invalid, usage)
 
 

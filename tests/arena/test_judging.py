@@ -10,6 +10,7 @@ import pytest
 
 from manyheads.arena.judging import judge
 from manyheads.base.errors import ArenaError, ConfigError
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.engine.budget import Shared
 from manyheads.measures.standings import steadiness
 from support.arenas import arena, makers_of
@@ -25,9 +26,13 @@ def shorter(request: Request) -> str:
     return "A" if first < second else "B"
 
 
+def with_model(model: ModelConfig, **more: Any) -> RunConfig:
+    return RunConfig(models={"default": model}, **more)
+
+
 async def test_a_model_sees_each_pair_in_both_orders_and_no_maker(tmp_path: Path) -> None:
     with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("maker-a", "maker-b")) as made:
-        done = await judge(made, "M", 5, model=model(llm))
+        done = await judge(made, "M", 5, with_model(model(llm)))
         votes = made.votes()
         assert (done.votes, done.invalid, len(votes), llm.calls) == (4, 0, 4, 4)
         assert {vote.kind for vote in votes} == {"model"}
@@ -49,16 +54,16 @@ async def test_a_stopped_model_resumes_with_the_other_order(tmp_path: Path) -> N
         assert item
         made.vote(rater, item.id, {"overall": "left"})
         first = makers_of(made, item)
-        done = await judge(made, "M", 0, model=model(llm))
+        done = await judge(made, "M", 0, with_model(model(llm)))
         assert done.votes == 1
         [_, second] = made.votes()
         assert (second.left, second.right) == first[::-1]
-        assert (await judge(made, "M", 0, model=model(llm))).votes == 0
+        assert (await judge(made, "M", 0, with_model(model(llm)))).votes == 0
 
 
 async def test_a_model_without_valid_answers_skips_the_pair(tmp_path: Path) -> None:
     with LLM(answers={"overall": "neither nor"}) as llm, arena(tmp_path / "a", ("a", "b"), ("owls",)) as made:
-        done = await judge(made, "M", 3, model=model(llm), attempts=1)
+        done = await judge(made, "M", 3, with_model(model(llm), attempts=1))
         assert (done.votes, done.invalid) == (0, 1)
         assert made.votes() == []
         assert made.progress(made.enter("M", "model")).skipped == 1
@@ -112,20 +117,24 @@ async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path
     with arena(tmp_path / "a", ("a", "b")) as made:
         made.invite("Ada")
         with pytest.raises(ArenaError, match="person"):
-            await judge(made, "Ada", 1)
+            await judge(made, "Ada", 1, RunConfig())
     with arena(tmp_path / "b", ("a", "b"), form="rating") as made, pytest.raises(ArenaError, match="ratings"):
-        await judge(made, "M", 1)
+        await judge(made, "M", 1, RunConfig())
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"model": "openai/gpt-4o-mini"}, {"model": "human/me"}, {"model": "nobody/x"}, {"host": "nowhere"}],
+    ("model", "host"),
+    [
+        (ModelConfig(provider="openai", name="gpt-4o-mini"), "autogen"),
+        (ModelConfig(provider="human", name="me"), "autogen"),
+        (ModelConfig(), "nowhere"),
+    ],
 )
 async def test_a_model_that_cannot_be_asked_is_no_rater(
-    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model: ModelConfig, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with arena(tmp_path / "a", ("a", "b")) as made:
         with pytest.raises(ConfigError):
-            await judge(made, "M", 1, **settings)
+            await judge(made, "M", 1, with_model(model).model_copy(update={"host": host}))
         assert made.raters() == []

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
@@ -14,7 +15,9 @@ from urllib.parse import quote
 
 import pytest
 
+from manyheads.arena.store import Arena
 from manyheads.engine.journal import read_turns
+from support.arenas import arena
 from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
@@ -148,6 +151,99 @@ def test_one_budget_and_one_rate_limit_hold_over_all_workers(
         assert on_ray(nodes, tmp_path, "out", *flags).code == 0
         paid = sum(json.loads(path.read_text())["usage"]["calls"] for path in tmp_path.glob("out/cells/*/result.json"))  # fmt: skip
         assert llm.calls == paid
+
+
+def test_a_judge_on_ray_gives_the_votes_of_one_process_within_one_budget(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    def votes(name: str) -> list[tuple[str, ...]]:
+        with Arena.open(tmp_path / name) as made:
+            return sorted((each.case, each.left, each.right, str(each.answers)) for each in made.votes())
+
+    with LLM(answers={"overall": "tie"}, delay=0.05) as llm:
+        for name in ("here", "there"):
+            arena(tmp_path / name, ("a", "b", "c")).close()
+        words = (*served_by(llm, "models.default.concurrency=2"), "--pairs", "9")
+        assert manyheads_command("arena", "judge", "here", *words, cwd=tmp_path).code == 0
+        assert llm.calls == 12
+        codes = list[tuple[int, int]]()
+        for more in (("--budget", "calls=5"), ()):
+            command = ("arena", "judge", "there", *words, *nodes.options, "--workers", "2", *more)
+            with start(*command, cwd=tmp_path, env=nodes.env) as process:
+                codes.append((finish(process, 300).code, llm.calls))
+        assert codes == [(3, 17), (0, 24)]
+        assert llm.peak <= 2
+    assert votes("here") == votes("there")
+
+
+def test_a_measure_on_ray_is_the_one_of_one_process(tmp_path: Path, nodes: RayNodes) -> None:
+    abstracts = "".join(json.dumps({"abstract": f"We plan with {n} owls."}) + "\n" for n in range(70))
+    (tmp_path / "texts.jsonl").write_text(abstracts)
+    words = (
+        "measure",
+        "texts.jsonl",
+        "--corpus",
+        "sample",
+        "--embedding",
+        "lexical",
+        "--rnd",
+        "--rnd-papers",
+        "5",
+        "--rnd-neighbours",
+        "3",
+    )
+    assert manyheads_command(*words, "--out", "here.jsonl", cwd=tmp_path).code == 0
+    with start(*words, "--out", "there.jsonl", *nodes.options, cwd=tmp_path, env=nodes.env) as process:
+        done = finish(process, 300)
+    assert done.code == 0, done.err
+    assert (tmp_path / "here.jsonl").read_bytes() == (tmp_path / "there.jsonl").read_bytes()
+
+
+def test_check_names_a_node_and_the_key_that_it_lacks(tmp_path: Path, nodes: RayNodes) -> None:
+    words = ("check", "virsci", "--model", "openai/gpt-4o-mini", *nodes.options)
+    with start(*words, cwd=tmp_path, env={**nodes.env, "OPENAI_API_KEY": "sk-secret"}) as process:
+        done = finish(process, 300)
+    assert done.code == 2, done.err
+    [line, *_] = [each for each in done.out.splitlines() if socket.gethostname() in each]
+    assert "OPENAI_API_KEY is not set" in line
+    assert "sk-secret" not in done.out + done.err
+
+
+@pytest.mark.parametrize("command", ["eval mine --out out", "arena judge a --pairs 9"])
+def test_a_second_ctrl_c_ends_at_once_and_the_same_command_goes_on(
+    tmp_path: Path, suite: Path, nodes: RayNodes, command: str
+) -> None:
+    arena(tmp_path / "a", ("a", "b", "c")).close()
+    with LLM(answers={"overall": "tie"}, delay=0.3) as llm:
+        words = (*command.split(), *nodes.options, "--workers", "2", *served_by(llm))
+        with start(*words, cwd=tmp_path, env=nodes.env) as process:
+            while llm.calls < 5 and process.poll() is None:
+                time.sleep(0.05)
+            workers = [*nodes.processes()]
+            for each in workers:
+                os.kill(each, signal.SIGSTOP)  # the driver waits for them
+            process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            assert process.poll() is None
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert finish(process, 100).code == 130
+            assert time.monotonic() - began < 2
+        for each in workers:
+            os.kill(each, signal.SIGKILL)
+        asked = llm.calls
+        with start(*words, cwd=tmp_path, env=nodes.env) as process:
+            done = finish(process, 300)
+        assert done.code == 0, done.err
+        lanes, in_flight = 8, 3
+        if command.startswith("arena"):
+            assert asked <= llm.calls <= 12 + lanes
+        else:
+            paid = sum(
+                json.loads(path.read_text())["usage"]["calls"]
+                for path in tmp_path.glob("out/cells/*/result.json")
+            )
+            assert paid <= llm.calls <= paid + lanes * in_flight
 
 
 def test_ctrl_c_leaves_no_folder_on_the_nodes(tmp_path: Path, suite: Path, nodes: RayNodes) -> None:

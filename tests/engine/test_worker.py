@@ -14,7 +14,6 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from pydantic import TypeAdapter
 
-from manyheads import __version__
 from manyheads.base.errors import ConfigError
 from manyheads.base.folders import JOURNAL, TRACEBACK
 from manyheads.config import BudgetConfig, RunConfig
@@ -23,7 +22,7 @@ from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
 from manyheads.engine.local import Local
-from manyheads.engine.worker import JobWorker, Mirror, Wire
+from manyheads.engine.worker import JobWorker, Mirror, Wire, versions
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.systems.loading import load
@@ -219,7 +218,7 @@ def cluster(*starts: dict[str, Any] | Exception) -> Cluster:
     return Cluster(ray, len(starts), 2, None)
 
 
-FIT = {"manyheads": __version__, "node": "one"}
+FIT = {**versions(), "node": "one"}
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ FIT = {"manyheads": __version__, "node": "one"}
         TaskError(
             "ray::JobWorker.about() (pid=7, ip=10.0.0.7)\nModuleNotFoundError: No module named 'manyheads'"
         ),
-        {"manyheads": "0.0.1", "node": "other"},
+        *({**versions(), name: "0.0.1", "node": "other"} for name in ("Python", "Ray", "manyheads")),
     ],
 )
 async def test_a_worker_that_cannot_be_used_is_done_without(unfit: dict[str, Any] | Exception) -> None:
@@ -256,7 +255,7 @@ async def test_jobs_fail_with_the_reason_when_no_worker_can_be_used(tmp_path: Pa
 
 def test_a_job_that_finds_no_worker_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    failure = on_workers(job := offline(tmp_path), cluster({"manyheads": "0.0.1", "node": "other"}))
+    failure = on_workers(job := offline(tmp_path), cluster({**FIT, "manyheads": "0.0.1"}))
     assert failure
     assert "0.0.1" in failure.cause
     assert not job.folder.exists()

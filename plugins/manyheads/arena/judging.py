@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
-from manyheads.arena.items import Case, Item, Rater, ShownText
+from manyheads.arena.items import ArenaForm, Case, Item, Rater, ShownText
 from manyheads.arena.store import Arena
 from manyheads.asking.replies.own import from_schema
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ArenaError, DocumentError, ReplyError
+from manyheads.base.errors import ArenaError, DocumentError, ReplyError, UserError
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
-from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing
+from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing, together
+from manyheads.core.usage import Meter, unmetered
 from manyheads.documents.reading import read_document
 from manyheads.engine.estimate import DryHost, Estimate
-from manyheads.hosts.asking import ask, need_model
+from manyheads.engine.local import Engine, Process
+from manyheads.hosts.asking import ask, need_model, notes_of
 
+log = logging.getLogger("manyheads")
 ROLE, TASK = "judge", "prefer"
 ANSWERS: Mapping[str, str] = {"A": "left", "B": "right", "tie": "tie", "both poor": "poor"}
 LONGEST_PAPER = 60_000
@@ -41,16 +44,24 @@ class JudgedPairs:
 
 
 async def judge(
-    arena: Arena, name: str, pairs: int, tell: Callable[[int], None] = lambda votes: None, **settings: Any
+    arena: Arena,
+    name: str,
+    pairs: int,
+    config: RunConfig,
+    *,
+    engine: Engine = Process(1),
+    meter: Meter = unmetered,
+    tell: Callable[[int], None] = lambda votes: None,
 ) -> JudgedPairs:
-    """Have a model vote on pairs, in both orders.
+    """Have a model vote on pairs, in both orders. Each vote is stored as soon as it is there.
 
     Args:
         name: of the rater.
-        pairs: maximum number of this rater's pairs, with those of earlier calls; a pair that was left with one order is
-            finished first.
+        pairs: maximum number of this rater's pairs, with those of earlier calls; questions without an answer, and pairs that were left
+            with one order, are finished first.
+        config: with the model and its host.
+        engine: where the model is asked, and how many questions at once.
         tell: called with the number of votes after each.
-        settings: `model`, `host`, `budget` and so on of `hosts.asking.ask`.
 
     Raises:
         ArenaError: this is no arena of pairs, or the name is that of a person.
@@ -58,34 +69,57 @@ async def judge(
         UserError: the model cannot be asked.
     """
     _need_pairs(arena)
-    await need_model(settings.get("model"), settings.get("host"))
-    rater, papers = arena.enter(name, "model"), dict[str, str]()
-    votes = invalid = 0
-    usage, said = Usage(), set[str]()
-    while True:
-        if (item := arena.open_item(rater)) is None:
-            if one_sided := arena.one_sided(rater):
-                item = arena.turned(rater, one_sided[0])
-            elif arena.pairs(rater) < pairs:
-                item = arena.next_item(rater)
-        if item is None:
-            return JudgedPairs(votes, invalid, usage)
-        context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
-        began = time.monotonic()
-        try:
-            with _once(said):
-                question = _question(arena, item, context)
-                reply: Reply[Any] = await ask(ROLE, TASK, **settings, **question, full=True)
-        except ReplyError:
-            arena.skip(rater, item.id)
-            invalid += 1
-            continue
-        usage += reply.usage
-        value = reply.value.model_dump()
-        answers = {name: ANSWERS[value[name]] for name in arena.form.names}
-        arena.vote(rater, item.id, answers, time.monotonic() - began, str(value.get("thought", "")))
-        votes += 1
-        tell(votes)
+    await need_model(config.models["default"], config.host)
+    rater, papers, under_way = arena.enter(name, "model"), dict[str, str](), set[str]()
+    votes, invalid, usage, failed = 0, 0, Usage(), False
+
+    def next_item() -> Item | None:
+        if left := [each for each in arena.unanswered(rater) if each not in under_way]:
+            return arena.item(rater, left[0])
+        if one_sided := arena.one_sided(rater):
+            return arena.turned(rater, one_sided[0])
+        return arena.next_item(rater) if arena.pairs(rater) < pairs else None
+
+    async def work() -> None:
+        nonlocal votes, invalid, usage, failed
+        while not failed and (item := next_item()):
+            under_way.add(item.id)
+            context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
+            try:
+                told = await engine.call(judged, config, arena.form, item, context, meter=meter)
+            except ReplyError:
+                arena.skip(rater, item.id)
+                invalid += 1
+                continue
+            except UserError:
+                failed = True
+                raise
+            answers, seconds, thought, paid, notes = told
+            for note in notes:
+                log.warning("%s", note)
+            arena.vote(rater, item.id, answers, seconds, thought)
+            votes, usage = votes + 1, usage + paid
+            tell(votes)
+
+    with _once():
+        at_once = min(engine.at_once, config.models["default"].concurrency)
+        await together(*(work() for _ in range(at_once)))
+    return JudgedPairs(votes, invalid, usage)
+
+
+async def judged(
+    meter: Meter, config: RunConfig, form: ArenaForm, item: Item, context: str
+) -> tuple[Any, ...]:
+    """The model's answers to one item, their seconds, its thought, usage, and notes for the user; a `Work`. Raises as `ask`."""
+    began, model = time.monotonic(), config.models["default"]
+    reply: Reply[Any] = await ask(
+        ROLE, TASK, model=model, host=config.host, attempts=config.attempts, paths=config.paths, budget=meter, full=True,
+        **_question(form, item, context),
+    )  # fmt: skip
+    value = reply.value.model_dump()
+    answers = {name: ANSWERS[value[name]] for name in form.names}
+    notes, thought = notes_of(f"{ROLE}.{TASK}", reply), str(value.get("thought", ""))
+    return answers, time.monotonic() - began, thought, reply.usage, notes
 
 
 def _need_pairs(arena: Arena) -> None:
@@ -107,7 +141,7 @@ async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunCon
     for case in arena.cases():
         pair = tuple(ShownText(each.id, each.title, each.body) for each in texts if each.case == case.id)[:2]
         if len(pair) == 2:
-            asked = _question(arena, Item("", case, pair), case.context or _paper(arena, case))
+            asked = _question(arena.form, Item("", case, pair), case.context or _paper(arena, case))
             reply_type = asked.pop("reply")
             message = Message(roles.prompt(ROLE, TASK, asked))
             place = Place("", len(usages), ROLE, TASK)
@@ -122,8 +156,9 @@ async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunCon
 
 
 @contextmanager
-def _once(said: set[str]) -> Generator[None]:
+def _once() -> Generator[None]:
     """Log each note of a question once, not for every pair."""
+    said = set[str]()
 
     def new(record: logging.LogRecord) -> bool:
         message = record.getMessage()
@@ -131,7 +166,6 @@ def _once(said: set[str]) -> Generator[None]:
         said.add(message)
         return not known
 
-    log = logging.getLogger("manyheads")
     log.addFilter(new)
     try:
         yield
@@ -139,8 +173,7 @@ def _once(said: set[str]) -> Generator[None]:
         log.removeFilter(new)
 
 
-def _question(arena: Arena, item: Item, context: str) -> dict[str, Any]:
-    form = arena.form
+def _question(form: ArenaForm, item: Item, context: str) -> dict[str, Any]:
     answers = [name for name, answer in ANSWERS.items() if answer in form.answers]
     schema: dict[str, Any] = {
         "type": "object",

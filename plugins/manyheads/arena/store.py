@@ -260,18 +260,18 @@ class Arena:
     # What a rater is shown.
 
     def next_item(self, rater: Rater) -> Item | None:
-        """The open item of a rater, else a new one; None if there is nothing left for this rater.
+        """The open item of a person, else a new one; None if there is nothing left for this rater.
 
         A pair is never shown to a rater twice, and never has two texts of one maker or equal texts.
         """
         with self._lock, _access(self.folder):
-            if (opened := self._open_item(rater)) is None:
-                if (chosen := self._choice.next(rater.id)) is None:
-                    return None
-                self._open(rater, *chosen)
-                opened = self._open_item(rater)  # another page of the same rater may have been quicker
-            assert opened
-            return self.item(rater, opened)
+            if rater.kind == "person" and (opened := self.unanswered(rater)):
+                return self.item(rater, opened[0])
+            if (chosen := self._choice.next(rater.id)) is None:
+                return None
+            new = self._open(rater, *chosen)
+            # another page of the same person may have been quicker
+            return self.item(rater, new) or self.item(rater, self.unanswered(rater)[0])
 
     def item(self, rater: Rater, item: str) -> Item | None:
         """An item that this rater was shown, with the rater's answers."""
@@ -294,11 +294,10 @@ class Arena:
         sql = "SELECT id FROM item WHERE rater = ? AND state != 'open' ORDER BY number"
         return [row[0] for row in self._rows(sql, rater.id)]
 
-    def open_item(self, rater: Rater) -> Item | None:
-        """The item that a rater has neither answered nor skipped."""
-        with _access(self.folder):
-            opened = self._open_item(rater)
-        return self.item(rater, opened) if opened else None
+    def unanswered(self, rater: Rater) -> list[str]:
+        """The items that a rater has neither answered nor skipped, in the order shown: one of a person, several of a model."""
+        sql = "SELECT id FROM item WHERE rater = ? AND state IN ('open', 'asked') ORDER BY number"
+        return [row[0] for row in self._rows(sql, rater.id)]
 
     def pairs(self, rater: Rater) -> int:
         """Number of pairs that a rater was shown, in one order or both."""
@@ -313,29 +312,25 @@ class Arena:
         return [item for item, texts, state in shown if state == "answered" and texts[::-1] not in seen]
 
     def turned(self, rater: Rater, item: str) -> Item | None:
-        """A pair that a rater has answered, once more with the sides exchanged, for raters that see both orders."""
+        """A pair that a model has answered, once more with the sides exchanged."""
         with _access(self.folder):
             row = self._db.row('SELECT "case", texts FROM item WHERE id = ? AND rater = ?', item, rater.id)
-            if row is None or self._open_item(rater):
+            if row is None:
                 return None
-            self._open(rater, row[0], json.loads(row[1])[::-1])
-        return self.open_item(rater)
+            return self.item(rater, self._open(rater, row[0], json.loads(row[1])[::-1]))
 
     def progress(self, rater: Rater) -> RaterProgress:
         with self._lock, _access(self.folder):
             sql = "SELECT state, count(*) FROM item WHERE rater = ? GROUP BY state"
             states = dict(self._db.rows(sql, rater.id))
-            left = self._choice.left(rater.id) + states.get("open", 0)
+            left = self._choice.left(rater.id) + states.get("open", 0) + states.get("asked", 0)
         return RaterProgress(states.get("answered", 0), states.get("skipped", 0), left)
 
-    def _open(self, rater: Rater, case: str, texts: Sequence[str]) -> None:
-        """Open an item for a rater, unless one is open."""
-        item = secrets.token_urlsafe(12)
-        self._db.rows(ADD_ITEM, item, rater.id, case, json.dumps(texts), time.time(), "open")
-
-    def _open_item(self, rater: Rater) -> str | None:
-        row = self._db.row("SELECT id FROM item WHERE rater = ? AND state = 'open'", rater.id)
-        return row[0] if row else None
+    def _open(self, rater: Rater, case: str, texts: Sequence[str]) -> str:
+        """Open an item for a rater, unless it is a person who has one."""
+        item, state = secrets.token_urlsafe(12), "asked" if rater.kind == "model" else "open"
+        self._db.rows(ADD_ITEM, item, rater.id, case, json.dumps(texts), time.time(), state)
+        return item
 
     # Votes.
 
@@ -388,7 +383,9 @@ class Arena:
     def skip(self, rater: Rater, item: str) -> None:
         """Leave out an open item: this rater does not see it again as a next one."""
         self._rows(
-            "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state = 'open'", item, rater.id
+            "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state IN ('open', 'asked')",
+            item,
+            rater.id,
         )
 
     def checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:

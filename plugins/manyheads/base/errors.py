@@ -59,6 +59,9 @@ class UserError(Exception):
         self.message, self.tried, self.hint = message, tried, hint
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a subclass may need more than a message
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
     def __str__(self) -> str:
         notes = (("also", note) for note in getattr(self, "__notes__", ()))
         more = (("tried", self.tried), ("next", self.hint), *notes)

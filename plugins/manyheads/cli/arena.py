@@ -15,6 +15,7 @@ from pydantic import Field
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
 from manyheads.base.text import count, plain
 from manyheads.cli import completion
+from manyheads.cli.engine import Running
 from manyheads.cli.options import Changes, Json, Options, Spending, resumable, runs_found
 from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.cli.run import only_estimated
@@ -223,14 +224,12 @@ class Judging(Spending):
 
 
 @app.command()
-def judge(folder: Folder, changes: Changes, how: Judging) -> None:
+def judge(folder: Folder, changes: Changes, how: Judging, running: Running) -> None:
     """Have a model vote, on the same form, each pair in both orders. Its votes are kept separate from those of people.
 
     To resume, run the same command again: pairs with an answer are not asked again. A budget is that of all judges of this
     arena together, over all starts. Exits with 3 if it is spent.
     """
-    import asyncio
-
     from manyheads.arena import judging
     from manyheads.engine.budget import Budget
 
@@ -243,12 +242,9 @@ def judge(folder: Folder, changes: Changes, how: Judging) -> None:
         by = partial(judging.estimate, arena, rater, how.pairs)
         if only_estimated([config], how, by=by):
             return
-        with closing(limits.open(folder)):
-            work = judging.judge(
-                arena, rater, how.pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
-                budget=limits,
-            )  # fmt: skip
-            done = asyncio.run(work)
+        with closing(limits.open(folder)), running.opened(config) as engine:
+            work = judging.judge(arena, rater, how.pairs, config, engine=engine, meter=limits.asking)
+            done = running.finish(work)
     say(f"{count(done.votes, 'vote')} by {rater}; {done.usage.calls:,} calls, {done.usage.tokens:,} tokens")
     if done.invalid:
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)

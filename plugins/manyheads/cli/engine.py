@@ -1,15 +1,19 @@
-"""Where the runs of a command run: in its process, or on Ray."""
+"""Where the runs of a command run: in its process, or on Ray; and how Ctrl-C ends them."""
 
 import asyncio
-from collections.abc import Generator
+import os
+import signal
+import threading
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.options import Options
 
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from manyheads.engine.readiness import CheckResult
 
 ENGINES = ("local", "ray")
+T = TypeVar("T")
+STOPPING = b"manyheads: stopping; a second Ctrl-C ends it at once\n"
+ENDED = b"manyheads: ended at once; finished work is kept; run the same command again to resume\n"
 
 
 class Placement(Options):
@@ -79,7 +86,7 @@ class Running(Placement):
     """Where the runs of a command run, and how many at once."""
 
     jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Runs in parallel; with --engine ray, on each worker."""
+    """Runs, or a judge's questions, in parallel; with --engine ray, on each worker."""
 
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
@@ -93,3 +100,27 @@ class Running(Placement):
 
         with connected(self.address, self.workers, self.jobs) as cluster:
             yield cluster
+
+    def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work to its end. The first Ctrl-C stops it in order; a second one ends this process at once."""
+
+        async def watched() -> T:
+            before, notes = signal.getsignal(signal.SIGINT), iter((STOPPING,))  # asyncio's cancels the work
+
+            def stop(number: int, frame: FrameType | None) -> None:
+                first = next(notes, b"")
+                # written straight: the output may be in use; the cursor, which progress bars hide, is shown
+                os.write(2, first or b"\x1b[?25h" * os.isatty(2) + ENDED)
+                if not first:
+                    os._exit(ExitCode.STOPPED)
+                if callable(before):
+                    before(number, frame)
+
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, stop)
+            result = await work
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, before)
+            return result
+
+        return asyncio.run(watched())

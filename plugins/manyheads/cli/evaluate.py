@@ -1,6 +1,5 @@
 """`manyheads eval`: a suite of runs with its results; `manyheads plant`: papers with known errors for one."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,7 +89,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
             suite, cells, folder, engine=engine, accept_changes=options.accept_changes, listener=listener,
             budget=limits, shard=shard, merged=merged,
         )  # fmt: skip
-        outcome = asyncio.run(work)
+        outcome = running.finish(work)
     if shard:
         say(f"Shard     {folder}  ({len(graph)} of {total} runs; put all together: --merge FOLDER…)")
         if outcome.failures:

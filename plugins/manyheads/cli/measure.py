@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,11 +11,13 @@ import typer
 from pydantic import Field
 
 from manyheads.cli import completion
+from manyheads.cli.engine import Placement
 from manyheads.cli.options import Options, runs_found
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
 if TYPE_CHECKING:
     from manyheads.core.texts import Subject
+    from manyheads.corpus.vectors import Embedder
     from manyheads.measures.scores import Score
 
 
@@ -72,7 +75,7 @@ class Measuring(Options):
             raise typer.BadParameter(f"{names} works only with --against {other}")
 
 
-def measure(how: Measuring) -> None:
+def measure(how: Measuring, placement: Placement) -> None:
     """Measure the novelty of texts: HD, CD, CI and ON.
 
     HD and CD are the distances to past and contemporary papers, CI is the citations of the nearest contemporary papers, ON
@@ -88,7 +91,9 @@ def measure(how: Measuring) -> None:
     subjects = [subject for path in how.texts for subject in read_subjects(path)]
     extra = values_of(how.measure, subjects)
     by = _by_services if how.against == "services" else _by_corpus
-    results = [score.with_extra(values) for score, values in zip(by(subjects, how), extra, strict=True)]
+    results = [
+        score.with_extra(values) for score, values in zip(by(subjects, how, placement), extra, strict=True)
+    ]
     _report(results, how)
     _keep(results, how.lines)
 
@@ -112,22 +117,25 @@ def _keep(results: "Sequence[Score]", json: bool) -> None:
                 say(f"Report    {folder / 'report.html'}")
 
 
-def _by_corpus(subjects: "Sequence[Subject]", how: Measuring) -> "list[Score]":
+def _by_corpus(subjects: "Sequence[Subject]", how: Measuring, placement: Placement) -> "list[Score]":
     from manyheads.cli.progress import building
+    from manyheads.config import RunConfig
     from manyheads.measures.corpus import measuring_corpus, normalisation
     from manyheads.measures.scores import scores
 
     with building() as progress:
         bank = measuring_corpus(how.texts, how.corpus, how.embedding, progress)
-    return scores(
-        bank, subjects, normalise=how.normalise or normalisation(how.texts), neighbours=how.neighbours,
-        rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
-        exclude=how.exclude, exclude_same_title=how.exclude_same_title,
-    )  # fmt: skip
+    with placement.spread(RunConfig(), bank.model, how.embedding or bank.model.name) as model:
+        return scores(
+            replace(bank, model=model), subjects, normalise=how.normalise or normalisation(how.texts), neighbours=how.neighbours,
+            rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
+            exclude=how.exclude, exclude_same_title=how.exclude_same_title,
+        )  # fmt: skip
 
 
-def _by_services(subjects: "Sequence[Subject]", how: Measuring) -> "list[Score]":
+def _by_services(subjects: "Sequence[Subject]", how: Measuring, placement: Placement) -> "list[Score]":
     from manyheads.cli.progress import building, library
+    from manyheads.config import RunConfig
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores
 
@@ -137,14 +145,15 @@ def _by_services(subjects: "Sequence[Subject]", how: Measuring) -> "list[Score]"
     with building():
         config, model = measuring_services(how.texts, how.embedding, how.sets)
 
-    async def ask() -> "list[Score]":
+    async def ask(model: "Embedder") -> "list[Score]":
         async with library(config).open() as sources:
             return await service_scores(
                 sources, config, model, subjects, neighbours=how.neighbours, normalise=how.normalise or "database",
                 wanted=wanted, exclude=how.exclude, exclude_same_title=how.exclude_same_title,
             )  # fmt: skip
 
-    return asyncio.run(ask())
+    with placement.spread(RunConfig(), model, how.embedding or model.name) as spread:
+        return asyncio.run(ask(spread))
 
 
 def _report(results: "Sequence[Score]", how: Measuring) -> None:

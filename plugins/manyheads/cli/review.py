@@ -1,6 +1,5 @@
 """`manyheads review`, of one text or many in parallel, and `manyheads ranking judge`."""
 
-import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,7 +86,7 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
     else:
         with resumable(), running.opened(config) as engine, _outcomes(runs, show) as listener:
             work = review_all(config, named, options.out, engine=engine, budget=limits, listener=listener)
-            done = asyncio.run(work)
+            done = running.finish(work)
         if not show.as_json:
             _show([job for job, failure in done if failure is None])
         if show.open and (page := write_index(options.out)):

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from manyheads import __version__
 from manyheads.base.errors import (
     BudgetError,
     ConfigError,
@@ -38,7 +37,7 @@ from manyheads.base.sqlite import reading
 from manyheads.base.text import shortened
 from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, allowed_words
-from manyheads.core import Charge, Meter, Usage
+from manyheads.core import Charge, Meter, Usage, unmetered
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import SHIPPED, resolve_corpus
 from manyheads.corpus.transfer import CorpusSource, Manifest
@@ -46,10 +45,10 @@ from manyheads.engine.budget import Shared
 from manyheads.engine.folder import keep_config
 from manyheads.engine.jobs import Executor, Failure, Job, ended_at
 from manyheads.engine.journal import Journal
-from manyheads.engine.local import with_first_known
+from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import JobWorker, Message, Parcel, files_in
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, files_in, versions
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -122,6 +121,18 @@ class Cluster:
     ) -> Executor:
         """See `Engine`."""
         return OnRay(self, factory, shared, accept_changes, again)
+
+    async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
+        """See `Engine`."""
+        files = await asyncio.to_thread(_files_of, config)
+        call = Call(work, config, arguments, files, frozenset(allowed_words()))
+        match await _CallAttempts(self, meter, call).run():
+            case UserError() as error:
+                raise error
+            case Failure() as failure:
+                raise ModelError(failure.reason)
+            case outcome:
+                return outcome
 
     def _place(self) -> _Seat:
         actor = self.ray.remote(JobWorker).options(
@@ -199,23 +210,8 @@ class Cluster:
         return ((await asyncio.shield(self._manifests[name]), self._source),)
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
-        """See `JobWorker.embed`; a batch whose worker is lost goes to another one. Raises `UserError`."""
-        errors: Any = self.ray.exceptions
-        for _ in range(MOST_DEATHS):
-            try:
-                async with self.seat() as seat:
-                    rows: Any = await seat.actor.embed.remote(choice, name, texts)
-            except errors.RayError as error:
-                if isinstance(error, errors.RayTaskError):
-                    raise
-                continue
-            if isinstance(rows, UserError):
-                raise rows
-            return rows
-        raise ModelError(
-            f"Ray: {MOST_DEATHS} workers died on one batch of texts",
-            hint="give the nodes more memory, or leave out --engine ray: what is embedded is kept",
-        )
+        """See `worker.embedded`. Raises `UserError`."""
+        return await self.call(embedded, RunConfig(), choice, name, texts, meter=unmetered)
 
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.
@@ -237,9 +233,8 @@ class Cluster:
             lacks = [f"{each} is not set" for each in about["missing"]]
             lacks += [about["corpus"]] if about["corpus"] else []
             lacks += ["less than 1 GB of free disk"] if about["free"] < LEAST_DISK else []
-            disk = (
-                f"Python {about['python']}, manyheads {about['manyheads']}, {about['free'] / 1e9:.0f} GB free"
-            )
+            has = [f"{each} {about[each]}" for each in versions()]
+            disk = f"{', '.join(has)}, {about['free'] / 1e9:.0f} GB free"
             error = ConfigError("; ".join(lacks), hint="give the node what it lacks, such as a .env file")
             found.append(CheckResult(name, str(error) if lacks else disk, error if lacks else None))
         return found
@@ -262,11 +257,12 @@ class Cluster:
                 f"Ray: no node has a free processor for a worker since {PLACING:.0f} s",
                 hint="fewer --workers, or wait for the others' work: ray status",
             ) from error
-        if about["manyheads"] != __version__:
-            raise ConfigError(
-                f"Ray: {about['node']} has manyheads {about['manyheads']}, this process {__version__}",
-                hint="install the same version on all nodes",
-            )
+        for name, version in versions().items():
+            if about[name] != version:
+                raise ConfigError(
+                    f"Ray: {about['node']} has {name} {about[name]}, this process {version}",
+                    hint="install the same versions of Python, Ray and manyheads on all nodes",
+                )
         return about
 
 
@@ -369,7 +365,7 @@ class OnRay:
             journal = Journal(job.folder / JOURNAL)
             if ended_at(job) not in (None, before):
                 raise HeldError(f"{job.folder}: finished by another process")
-            failure = await _Attempts(self, job, journal, meter, note).run()
+            failure = await _JobAttempts(self.cluster, meter, self, job, journal, note).run()
         except HeldError:
             raise
         except UserError as error:
@@ -397,23 +393,20 @@ def _close(journal: Journal) -> None:
 
 @dataclass
 class _Attempts:
-    """A job on one worker after the other until it ends."""
+    """Work on one worker after the other until it ends."""
 
-    executor: OnRay
-    job: Job
-    journal: Journal
+    cluster: Cluster
     meter: Meter
-    note: Callable[[AnyEvent], None]
-    _turns: int = 0
+    _turns: int = field(default=0, init=False)
 
-    async def run(self) -> Failure | None:
-        deaths, cluster = list[str](), self.executor.cluster
-        errors: Any = cluster.ray.exceptions
+    async def run(self) -> Any:
+        """Its outcome."""
+        deaths, errors = list[str](), self.cluster.ray.exceptions
         while True:
             turns = self._turns
             try:
                 # the last try of a job is alone, so that no other is blamed for what it does
-                async with cluster.seat(alone=len(deaths) == MOST_DEATHS - 1) as seat:
+                async with self.cluster.seat(alone=len(deaths) == MOST_DEATHS - 1) as seat:
                     return await self._run_on(seat)
             except errors.RayTaskError as error:
                 return self._set_apart([str(error)], f"its worker failed: {_in_a_line(error)}")
@@ -422,17 +415,14 @@ class _Attempts:
                 if len(deaths) == MOST_DEATHS:
                     return self._set_apart(deaths, f"its worker died {MOST_DEATHS} times without a new turn")
 
-    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
-        with writing(self.job.folder), (self.job.folder / TRACEBACK).open("a", encoding="utf-8") as file:
-            file.write("\n".join(errors) + "\n")
-        return Failure(
-            f"{self.job.folder}: {reason}; see {TRACEBACK}\n"
-            "  next: give the nodes more memory or disk, or run it alone: without --engine ray"
-        )
+    async def _run_on(self, seat: _Seat) -> Any:
+        raise NotImplementedError
 
-    async def _run_on(self, seat: _Seat) -> Failure | None:
-        corpora = await self.executor.cluster.corpora(self.job.config)
-        parcel = await asyncio.to_thread(self._parcel, corpora)
+    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
+        return Failure(f"Ray: {reason}\n  next: give the nodes more memory, or run it without --engine ray")
+
+    async def _stream(self, seat: _Seat, parcel: Parcel | Call) -> Any:
+        """Send it to a worker and answer the worker's messages; returns the outcome."""
         ticket = uuid4().hex
         stream = seat.actor.run.options(num_returns="streaming").remote(ticket, parcel)
         async with aclosing(_Desk(self, seat.actor, ticket)) as desk:
@@ -445,7 +435,7 @@ class _Attempts:
                         await desk.take(message)
             finally:
                 with suppress(Exception):  # it may have ended, or its worker be gone
-                    self.executor.cluster.ray.cancel(stream)
+                    self.cluster.ray.cancel(stream)
                     await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
@@ -454,24 +444,52 @@ class _Attempts:
         coming, asked = _task(_batch_of(stream)), list[asyncio.Task[Any]]()
         try:
             while not (await asyncio.wait({coming}, timeout=PATIENCE))[0]:
-                asked.append(alive := _task(self.executor.cluster.about(seat.actor)))
+                asked.append(alive := _task(self.cluster.about(seat.actor)))
                 await asyncio.wait({alive, coming}, timeout=PATIENCE, return_when="FIRST_COMPLETED")
                 if not (alive.done() or coming.done()):
-                    self.executor.cluster.drop(seat)
+                    self.cluster.drop(seat)
             return coming.result()
         finally:
             for task in (coming, *asked):
                 task.cancel()
 
+
+@dataclass
+class _CallAttempts(_Attempts):
+    """A call on one worker after the other."""
+
+    call: Call
+
+    async def _run_on(self, seat: _Seat) -> Any:
+        return await self._stream(seat, self.call)
+
+
+@dataclass
+class _JobAttempts(_Attempts):
+    """A job on one worker after the other."""
+
+    executor: OnRay
+    job: Job
+    journal: Journal
+    note: Callable[[AnyEvent], None]
+
+    async def _run_on(self, seat: _Seat) -> Failure | None:
+        corpora = await self.cluster.corpora(self.job.config)
+        return await self._stream(seat, await asyncio.to_thread(self._parcel, corpora))
+
+    def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
+        with writing(self.job.folder), (self.job.folder / TRACEBACK).open("a", encoding="utf-8") as file:
+            file.write("\n".join(errors) + "\n")
+        return Failure(
+            f"{self.job.folder}: {reason}; see {TRACEBACK}\n"
+            "  next: give the nodes more memory or disk, or run it alone: without --engine ray"
+        )
+
     def _parcel(self, corpora: tuple[tuple[Manifest, Any], ...]) -> Parcel:
         """The job with what is recorded of it."""
         job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
-        own = [Path(base) / kind for base in config.paths for kind in ("roles", "prompts", "configs")]
-        files = dict[str, bytes]()
-        for path in (folder, *map(Path, _named_files(config)), *own):
-            inner = [path] if path.is_file() else files_in(path)
-            files |= {str(each): each.read_bytes() for each in inner}
+        files = _files_of(config, folder)
         if (folder / RECORD).exists():
             with reading(folder / RECORD) as record:
                 files[str(folder / RECORD)] = record.serialize()
@@ -493,6 +511,16 @@ async def _batch_of(stream: Any) -> list[Message]:
     async for reference in stream:
         return await reference
     return []
+
+
+def _files_of(config: RunConfig, *more: Path) -> dict[str, bytes]:
+    """The files that a config names, its own roles and prompts, and more."""
+    own = [Path(base) / kind for base in config.paths for kind in ("roles", "prompts", "configs")]
+    files = dict[str, bytes]()
+    for path in (*more, *map(Path, _named_files(config)), *own):
+        inner = [path] if path.is_file() else files_in(path)
+        files |= {str(each): each.read_bytes() for each in inner}
+    return files
 
 
 def _named_files(config: RunConfig) -> list[str]:
@@ -524,21 +552,25 @@ class _Desk:
     ticket: str
     _leases: dict[int, _Loan] = field(default_factory=dict[int, _Loan])
 
+    @property
+    def _job(self) -> _JobAttempts:
+        assert isinstance(self.attempts, _JobAttempts), "a call has no folder"
+        return self.attempts
+
     async def take(self, message: Message) -> None:
         """Act on a message. Raises `UserError` if the driver's folder cannot be written, or the listener stops."""
         kind, number, parts = message
-        journal = self.attempts.journal
         match kind:
             case "keep":
                 await self._keep(number, *parts)
             case "state":
-                journal.state(*parts)
+                self._job.journal.state(*parts)
             case "give_up":
-                journal.give_up(*parts)
+                self._job.journal.give_up(*parts)
             case "settled":
                 self._answer(number)
             case "event":
-                self.attempts.note(*parts)
+                self._job.note(*parts)
             case "pay":
                 charge = Charge(*parts)
                 self._lend(number, self.attempts.meter(charge), charge)
@@ -556,7 +588,7 @@ class _Desk:
 
     async def _keep(self, number: int, *turn: Any) -> None:
         try:
-            await self.attempts.journal.keep(*turn)
+            await self._job.journal.keep(*turn)
         except JournalError as error:
             self._answer(number, error)
             raise
@@ -565,7 +597,7 @@ class _Desk:
 
     def _write(self, kind: str, *parts: Any) -> None:
         """Mirror a change of the run's folder."""
-        with writing(folder := self.attempts.job.folder):
+        with writing(folder := self._job.job.folder):
             if kind == "config":
                 keep_config(parts[0], folder, parts[1])
                 return

@@ -1,9 +1,9 @@
 """Jobs as runs of this process."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
 from manyheads.base.folders import door
@@ -46,6 +46,10 @@ class Local:
         return await failure_of(session, self.factory, note)
 
 
+Work: TypeAlias = Callable[..., Awaitable[Any]]
+"""A coroutine function of a module, called with a meter, a config and what else it needs. All that it takes and gives can be pickled."""
+
+
 class Engine(Protocol):
     """Where jobs run."""
 
@@ -60,6 +64,10 @@ class Engine(Protocol):
         """Runs them; arguments as of `Local`."""
         ...
 
+    async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
+        """The value of work that is no run, such as one question to a judge. Raises its `UserError`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Process:
@@ -72,6 +80,10 @@ class Process:
     ) -> Executor:
         """See `Engine`."""
         return Local(factory, shared, accept_changes, again)
+
+    async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
+        """See `Engine`."""
+        return await work(meter, config, *arguments)
 
 
 def with_first_known(config: RunConfig, shared: Shared) -> RunConfig:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from platform import python_version
 from typing import Any, TypeAlias
 
 from manyheads import __version__
@@ -30,14 +31,14 @@ from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, lend
 from manyheads.config.files import HERE, moved
 from manyheads.config.keys import read_keys, value_of
-from manyheads.core import Charge, Place
+from manyheads.core import Charge, Meter, Place
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import COPIES, resolve_corpus
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
-from manyheads.engine.local import failure_of
+from manyheads.engine.local import Work, failure_of
 from manyheads.engine.session import HostFactory, Session
 from manyheads.literature.lookup import RECORD, LookupCache
 
@@ -76,6 +77,22 @@ class Parcel:
     again: str | None
     allowed: frozenset[str]
     here: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """Work other than a run, for a worker; see `Engine.call`.
+
+    Args:
+        files: of the config, by their full names on the driver.
+        allowed: as of `Parcel`.
+    """
+
+    work: Work
+    config: RunConfig
+    arguments: tuple[Any, ...]
+    files: Mapping[str, bytes]
+    allowed: frozenset[str]
 
 
 class Wire:
@@ -258,6 +275,12 @@ def files_in(folder: Path) -> Iterator[Path]:
                 yield Path(base) / name
 
 
+def versions() -> dict[str, str]:
+    """What the driver and its workers must have the same of, in this process."""
+    ray = getattr(sys.modules.get("ray"), "__version__", "")
+    return {"Python": python_version(), "Ray": ray, "manyheads": __version__}
+
+
 class JobWorker:
     """A process that runs jobs, several at once; an actor of Ray.
 
@@ -294,30 +317,20 @@ class JobWorker:
             problem = error.message
         return {
             "corpus": problem,
-            "manyheads": __version__,
-            "python": ".".join(map(str, sys.version_info[:3])),
+            **versions(),
             "node": socket.gethostname(),
             "pid": os.getpid(),
             "missing": [each for each in variables if not value_of(each)],
             "free": shutil.disk_usage(self._base).free,
         }
 
-    async def embed(self, choice: str, name: str, texts: Sequence[str]) -> Any:
-        """The vectors of texts, (n, dim) float32, or the error of a model that is not here or has another name."""
-        try:
-            model = await asyncio.to_thread(load_embedder, choice)
-            if model.name != name:
-                raise EmbeddingError(f"the embedding model here is {model.name}, on the driver {name}")
-            return await asyncio.to_thread(model.embed, texts)
-        except UserError as error:
-            error.message = f"{socket.gethostname()}: {error.message}"
-            return error
-
-    async def run(self, ticket: str, parcel: Parcel) -> AsyncGenerator[list[Message]]:
-        """One job; yields its messages."""
+    async def run(self, ticket: str, parcel: Parcel | Call) -> AsyncGenerator[list[Message]]:
+        """One job or call; yields its messages."""
         root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
         wire = self._wires[ticket] = Wire(root)
-        work = asyncio.create_task(self._work(wire, Path(root), parcel))
+        job = isinstance(parcel, Parcel)
+        doing = self._work(wire, Path(root), parcel) if job else self._call(wire, Path(root), parcel)
+        work = asyncio.create_task(doing)
         try:
             async for batch in wire.batches():
                 yield batch
@@ -337,6 +350,18 @@ class JobWorker:
         """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
             wire.answer(number, problem)
+
+    async def _call(self, wire: Wire, root: Path, call: Call) -> None:
+        GATE.set(wire)
+        lend(call.allowed)
+        try:
+            with door(None):
+                await asyncio.to_thread(write_files, call.files, root)
+                config = moved(call.config, lambda name: _under(root, name, call.files))
+                outcome = await call.work(wire.pay, config, *call.arguments)
+        except UserError as error:
+            outcome = error
+        wire.send("end", outcome)
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
@@ -374,6 +399,18 @@ class JobWorker:
         wire.send("end", failure)
 
 
+async def embedded(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:
+    """The vectors of texts, (n, dim) float32; a `Work`. Raises `EmbeddingError` if a model is not here or has another name."""
+    try:
+        model = await asyncio.to_thread(load_embedder, choice)
+        if model.name != name:
+            raise EmbeddingError(f"the embedding model here is {model.name}, on the driver {name}")
+        return await asyncio.to_thread(model.embed, texts)
+    except UserError as error:
+        error.message = f"{socket.gethostname()}: {error.message}"
+        raise
+
+
 async def _piece(source: Any, path: str, start: int) -> bytes:
     """A piece of a corpus. Ray asks again for one that is lost. Raises `CorpusError`, as the error would pass for a lost worker."""
     errors: Any = import_module("ray").exceptions
@@ -392,13 +429,18 @@ def _under(root: Path, name: str, files: Mapping[str, bytes]) -> str:
     return f"{root}{name}" if sent else name
 
 
-def unpack(parcel: Parcel, root: Path) -> Path:
-    """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
-    folder = Path(f"{root}{parcel.folder}")
-    for name, content in parcel.files.items():
+def write_files(files: Mapping[str, bytes], root: Path) -> None:
+    """Write the driver's files below a folder."""
+    for name, content in files.items():
         path = Path(f"{root}{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, content)
+
+
+def unpack(parcel: Parcel, root: Path) -> Path:
+    """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
+    folder = Path(f"{root}{parcel.folder}")
+    write_files(parcel.files, root)
     if parcel.journal is not None:
         folder.mkdir(parents=True, exist_ok=True)
         replace_bytes(folder / JOURNAL, parcel.journal)

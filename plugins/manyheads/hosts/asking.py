@@ -19,7 +19,7 @@ from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
-from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
+from manyheads.core import Image, Message, Meter, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
@@ -48,7 +48,7 @@ async def ask(
     library: Library | None = None,
     corpus: Literature | str | None = None,
     images: Sequence[str | Path] = (),
-    budget: BudgetConfig | Mapping[str, Any] | Budget | None = None,
+    budget: BudgetConfig | Mapping[str, Any] | Meter | None = None,
     attempts: int = 3,
     paths: Sequence[str | Path] = (),
     full: bool = False,
@@ -71,7 +71,7 @@ async def ask(
         host: such as `autogen`; when None, the host of the model's client, or the first installed one.
         tools: in addition to those of `library` and `corpus`, see `role_agent`; for models that can call tools.
         images: PNG or JPEG files sent with the prompt.
-        budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`; or a budget that several share.
+        budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`; or a meter that several share.
         full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
         paths, reply: your own folders of roles and prompts, searched first; the answer's type, instead of the card's.
         variables: of the task's prompt and, for a role, of its system prompt.
@@ -80,7 +80,7 @@ async def ask(
         ConfigError: no such role, task or model, a variable is missing or unknown.
         UserError: as in a run: the budget is spent, the model cannot be reached or refuses, no answer was valid.
     """
-    how = _How(tuple(map(_picture, images)), _budget(budget), attempts, tuple(paths), reply)
+    how = _How(tuple(map(_picture, images)), *_metered(budget), attempts, tuple(paths), reply)
     own = {"model": model, "host": host, "name": name, "tools": tools, "library": library, "corpus": corpus}
     with _without_run():
         if isinstance(who, str):
@@ -90,20 +90,25 @@ async def ask(
             answer = await _ask_agent(
                 who, task, how, variables, [word for word, value in own.items() if value]
             )
-    notes = [f"{f'{who}.' if isinstance(who, str) else ''}{task}: {LABEL}"] if answer.model == OFFLINE else []
-    for note in (*answer.warnings, *notes):
+    for note in notes_of(f"{f'{who}.' if isinstance(who, str) else ''}{task}", answer):
         log.warning("%s", note)
     if full:
         return answer
     return answer.value.text if isinstance(answer.value, PlainText) else answer.value
 
 
+def notes_of(task: str, answer: Reply[Any]) -> list[str]:
+    """What a user should know of an answer to a task."""
+    return [*answer.warnings, *([f"{task}: {LABEL}"] if answer.model == OFFLINE else ())]
+
+
 @dataclass(frozen=True)
 class _How:
-    """How a question is asked; see `ask`."""
+    """How a question is asked; see `ask`. `priced`: whether the model must have a price."""
 
     images: tuple[Image, ...]
-    budget: Budget
+    meter: Meter
+    priced: bool
     attempts: int
     paths: tuple[str | Path, ...]
     reply: type[ReplyModel] | None
@@ -114,12 +119,12 @@ class _How:
 
     def host(self, made: Any, config: ModelConfig) -> Asked:
         """The host within the budget and the app's trace."""
-        if self.budget.limits.money is not None and config.price is None:
+        if self.priced and config.price is None:
             raise ConfigError(
                 f"budget: money is limited, and {config.provider}/{config.name} has no price",
                 hint="limit calls or tokens, or give a ModelConfig with a price per million tokens",
             )
-        return Budgeted(Traced(made, {"default": config}), self.budget.asking)
+        return Budgeted(Traced(made, {"default": config}), self.meter)
 
     async def put(
         self,
@@ -278,11 +283,13 @@ def _picture(path: str | Path) -> Image:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
 
-def _budget(budget: BudgetConfig | Mapping[str, Any] | Budget | None) -> Budget:
-    if isinstance(budget, Budget):
-        return budget
+def _metered(budget: BudgetConfig | Mapping[str, Any] | Meter | None) -> tuple[Meter, bool]:
+    """The meter, and whether money is limited by it."""
+    if callable(budget):
+        return budget, False
     try:
-        return Budget(BudgetConfig.model_validate(budget or {}))
+        limits = BudgetConfig.model_validate(budget or {})
+        return Budget(limits).asking, limits.money is not None
     except ValidationError as error:
         limits = ", ".join(BudgetConfig.model_fields)
         raise ConfigError(f"budget: {describe(error)}", tried=f"limits: {limits}") from error

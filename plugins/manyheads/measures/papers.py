@@ -15,7 +15,7 @@ from manyheads.base.errors import CorpusError, MeasureError
 from manyheads.base.files import damaged_files, folder_beside
 from manyheads.base.papers import Period
 from manyheads.corpus.meta import Meta
-from manyheads.corpus.vectors import Embedder
+from manyheads.corpus.vectors import Embedder, embedded
 
 if TYPE_CHECKING:
     from manyheads.corpus.building import Progress
@@ -90,7 +90,7 @@ FOLDER = "measures"
 """In the corpus's folder."""
 TITLED = "measures-titled"
 """The same for past papers, by title and abstract."""
-BATCH = 256
+BATCH = 64
 """Texts that are embedded at once."""
 TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
@@ -180,14 +180,21 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
             records = _records(bank, "past", None)
         columns = _columns_of(records, folder, "past")
         texts = [titled(each.payload["title"], each.payload.get("abstract") or "") for each in records]
-        vectors = list[Floats]()
-        for start in range(0, len(texts), BATCH):
-            vectors.append(model.embed(texts[start : start + BATCH]))
-            if progress is not None:
-                progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
-        return {"past": Papers.of(*columns, vectors=np.concatenate(vectors))}
+        return {"past": Papers.of(*columns, vectors=vectors_of(model, texts, progress))}
 
     return _cached(folder / TITLED, meta.fingerprint, ("past",), embed)["past"]
+
+
+def vectors_of(model: Embedder, texts: Sequence[str], progress: "Progress | None" = None) -> Floats:
+    """(n, dim) float32, embedded in batches, several at once by a model on several machines."""
+    vectors, done = list[Floats](), 0
+    batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+    for number, rows in embedded(model, ((len(batch), batch) for batch in batches)):
+        vectors.append(rows)
+        done += number
+        if progress is not None:
+            progress("embedding titles and abstracts", done, len(texts))
+    return np.concatenate(vectors)
 
 
 def titled(title: str, abstract: str) -> str:

@@ -33,7 +33,7 @@ from manyheads.measures.novelty import (
     surroundings,
 )
 from manyheads.measures.packages import MEASURES
-from manyheads.measures.papers import Papers, titled
+from manyheads.measures.papers import Papers, titled, vectors_of
 from manyheads.measures.statistics import Mean, enough, mean_of
 
 
@@ -163,7 +163,7 @@ def scores(
     titles = corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ()
     excluded = sorted({*exclude, *titles})
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
-    vectors = corpus.model.embed(texts)
+    vectors = vectors_of(corpus.model, texts)
     found = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise)
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
@@ -173,7 +173,7 @@ def scores(
         points = vectors
         if density == "paper":
             whole = [titled(one.title, text) for one, text in zip(subjects, texts, strict=True)]
-            points = corpus.model.embed(whole)
+            points = vectors_of(corpus.model, whole)
         densities = relative_neighbour_density(points, field, around=rnd[0], own=rnd[1], density=density)
     meta = corpus.meta
     return [

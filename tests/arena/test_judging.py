@@ -97,9 +97,11 @@ def test_an_estimate_is_of_the_pairs_that_are_left_and_asks_nothing(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_path: Path, jobs: int) -> None:
     with LLM(answers={"overall": shorter}, delay=0.05) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
-        command = ("arena", "judge", "a", *served_by(llm), "--pairs", "4", "--budget", "calls=20")
+        options = ("--pairs", "4", "--budget", "calls=20", "--jobs", str(jobs))
+        command = ("arena", "judge", "a", *served_by(llm), *options)
         for calls in (2, 3):
             enough = llm.calls + calls
             with start(*command, cwd=tmp_path) as process:
@@ -108,9 +110,11 @@ def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_pa
                 process.kill()
         assert manyheads_command(*command, cwd=tmp_path).code == 0
         assert len(made.votes()) == 8
-        assert llm.calls <= 8 + 3, "only what was under way is asked again"
+        assert llm.calls <= 8 + 2 * jobs, "only what was under way is asked again"
         with closing(Shared(tmp_path / "a")) as shared:
-            assert (shared.spent()[0].calls, shared.spent()[1].calls) == (llm.calls, 0)
+            spent, reserved = shared.spent()
+            assert llm.calls <= spent.calls <= 8 + 2 * jobs, "a question that was not sent yet may count"
+            assert reserved.calls == 0
 
 
 async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path: Path) -> None:

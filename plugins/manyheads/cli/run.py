@@ -330,4 +330,4 @@ def _put_in_words(run: Path, file: Path) -> None:
     say(f"{len(without)} of {len(labels)} labels have no word", err=True)
     near = [(each, closest(each, without)) for each in words if each not in labels]
     if wrong := [each for each in near if each[1]]:
-        say(f"{file}: no label is {wrong[0][0]!r}; did you mean {wrong[0][1]!r}?", err=True)
+        say(f"{file}: the report has no label {wrong[0][0]!r}; did you mean {wrong[0][1]!r}?", err=True)

@@ -19,6 +19,8 @@ CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl
 TRACEBACK = "traceback.txt"
 ENDED = "ended.txt"
 """Why a run is not finished: a word, such as `failed`, a colon, and the reason."""
+LABELS = "labels.yaml"
+"""In a run's folder: the words for labels that `manyheads report --labels` was given."""
 SUITE = "suite.json"
 """In the folder of a suite, whose runs are its own."""
 DOWNLOADS = "downloads.jsonl"

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ExitCode
+from manyheads.base.errors import ExitCode, closest
+from manyheads.base.files import read_text, replace_text, writable
+from manyheads.base.folders import LABELS, write
 from manyheads.cli.options import (
     Changes,
     Configs,
@@ -291,8 +293,41 @@ async def _drive(session: Any, show: Show) -> None:
         say(closing_lines(session.folder))
 
 
-def report(folder: RunFolder) -> None:
+Labels = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Words for its labels; a new file gets them.")
+]
+
+
+def report(folder: RunFolder, labels: Labels = None) -> None:
     """Regenerate a run's report and print its path. Works for interrupted runs, too."""
     from manyheads.systems.results import write_report
 
-    say(write_report(folder))
+    path = write_report(folder)
+    if labels:
+        _put_in_words(folder, labels)
+        write_report(folder)
+    say(path)
+
+
+def _put_in_words(run: Path, file: Path) -> None:
+    """Keep the words of a file with a run; a new file gets the labels of the run's page."""
+    from manyheads.config import label_words
+    from manyheads.report.labels import labels_of, texts_of
+    from manyheads.systems.results import write_report
+
+    new = not file.exists()
+    words = {} if new else label_words(file)
+    write(run / LABELS, "")  # for the page in English
+    labels = labels_of(read_text(write_report(run)), texts_of(run))
+    if new:
+        (run / LABELS).unlink()
+        with writable(file, hint="name another file"):
+            replace_text(file, "".join(f'{json.dumps(each, ensure_ascii=False)}: ""\n' for each in labels))
+        say(f"{file} is new; put in words, then: manyheads report {run} --labels {file}", err=True)
+        return
+    write(run / LABELS, read_text(file))
+    without = [each for each in labels if each not in words]
+    say(f"{len(without)} of {len(labels)} labels have no word", err=True)
+    near = [(each, closest(each, without)) for each in words if each not in labels]
+    if wrong := [each for each in near if each[1]]:
+        say(f"{file}: the report has no label {wrong[0][0]!r}; did you mean {wrong[0][1]!r}?", err=True)

@@ -23,6 +23,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    RootModel,
     WithJsonSchema,
     field_validator,
     model_validator,
@@ -31,7 +32,7 @@ from pydantic import (
 from manyheads.base.errors import ConfigError, did_you_mean, scrubbed
 from manyheads.base.files import expanded
 from manyheads.base.papers import OWN_SOURCES, SOURCES, SourceName, source_names
-from manyheads.base.resources import data_file, read_yaml
+from manyheads.base.resources import data_file, read_model, read_yaml
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
 from manyheads.core.usage import Price
 
@@ -429,6 +430,12 @@ class ConfirmConfig(Strict):
     """Ask before a run with a higher estimated cost, in the currency of the models' prices; null never asks."""
 
 
+def label_words(file: Path) -> dict[str, str]:
+    """The words of a file, by the English label, without empty ones; raises `ConfigError`."""
+    words = read_model(file, RootModel[dict[str, str | None]], 'write each label so: "Ideas": "Ideen"').root
+    return {label: word for label, word in words.items() if word}
+
+
 class RunConfig(Strict):
     """The keys of every run. A system adds its section, under its name, and its inputs.
 
@@ -464,6 +471,10 @@ class RunConfig(Strict):
     """Per-role changes."""
     language: str = Field(default="", max_length=40, exclude_if=lambda value: not value)
     """The language in which agents answer: a code such as `de`, or a name such as `German`; as the prompts if omitted."""
+    labels: dict[str, str] = Field(
+        default={}, exclude_if=lambda value: not value, json_schema_extra={"type": ["string", "object"]}
+    )
+    """Words for the labels of the report, by the English label: a YAML file of `manyheads report --labels`, or a map."""
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
     steer: tuple[str, ...] = ()
@@ -522,6 +533,12 @@ class RunConfig(Strict):
         if given.casefold() not in known and not re.fullmatch(r"[^\W\d_][\w ()'-]{3,}", given):
             raise ValueError(f"{given!r} is no language; write its name, such as German")
         return known.get(given.casefold(), given)
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _label_file(cls, value: object) -> object:
+        """The words of a file, or of the map that a run's own config has in its place."""
+        return label_words(expanded(value)) if isinstance(value, str) and value else value or {}
 
     @field_validator("corpus")
     @classmethod

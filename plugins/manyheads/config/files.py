@@ -182,11 +182,13 @@ def setting_in_short(setting: str) -> str:
 
 
 def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """Resolve folders: relative to the config file, or to the current folder for a setting.
+    """Resolve folders and the file of labels: relative to the config file, or to the current folder for a setting.
 
     Absolute from here on, as the run folder stores them in its own config file.
     """
-    folders = data.get("paths")
+    folders, labels = data.get("paths"), data.get("labels")
+    if isinstance(labels, str) and labels:
+        data = {**data, "labels": os.path.abspath(base / expanded(labels))}
     if not isinstance(folders, list):
         return data
     named = [expanded(str(folder)) for folder in cast(list[object], folders)]

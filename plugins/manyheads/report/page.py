@@ -18,13 +18,16 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from manyheads.asking.replies import Abstract, Ratings, label
 from manyheads.base.errors import JournalError
 from manyheads.base.files import replace_text
+from manyheads.base.folders import LABELS
 from manyheads.base.text import count, rounded
+from manyheads.config import label_words
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.core.texts import run_and_number
 from manyheads.literature.lookup import LEDGER, SearchLedger
 from manyheads.report.drawing import hue, hues
+from manyheads.report.labels import in_words, texts_of
 from manyheads.report.record import Record, section
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.talk import Round, rounds
@@ -246,8 +249,12 @@ def write_page(folder: Path, view: View, related: Sequence[RelatedRun] = ()) -> 
     base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
     shown = {**base, "related": related, **view.shown}
     html = render(view.package, "report.html.j2", shown)
-    code = "" if record.result.offline else record.result.language or ""
-    if re.fullmatch(r"[a-z]{2}(-\w+)?", code):
+    code = code if re.fullmatch(r"[a-z]{2}(-\w+)?", code := record.result.language or "") else ""
+    words = label_words(file) if (file := folder / LABELS).is_file() else section(record.config, "labels")
+    if words:
+        html = in_words(html, words, texts_of(folder))
+        html = html.replace('<html lang="en">', f'<html lang="{code}">')
+    if code := ("en" if words else "") if record.result.offline else code:
         html = html.replace(' class="prose', f' lang="{code}" class="prose')
     return write_html(folder, html)
 

@@ -161,13 +161,14 @@ def processes(server: Misbehaving, folder: Path) -> list[str]:
 
 
 def judges(server: Misbehaving, command: Driver, folder: Path) -> list[str]:
-    """A judge that is started over and over."""
+    """A judge of one question at a time that is started over and over."""
+    judge = ("arena", "judge", "arena", *served_by(server), "--jobs", "1")
     with arena(folder / "arena", ("a", "b", "c")):
         before = server.calls
         for _ in range(3):
-            command("arena", "judge", "arena", *served_by(server), "--budget", "calls=3", cwd=folder)
+            command(*judge, "--budget", "calls=3", cwd=folder)
         limited = server.calls - before
         for _ in range(3):
-            command("arena", "judge", "arena", *served_by(server), "--pairs", "2", cwd=folder)
+            command(*judge, "--pairs", "2", cwd=folder)
     sent = (limited, server.calls - before)
     return [] if sent == (3, 4) else [f"{sent} requests sent of (3, 4)"]

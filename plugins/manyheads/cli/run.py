@@ -315,14 +315,15 @@ def _put_in_words(run: Path, file: Path) -> None:
     from manyheads.report.labels import labels_of, texts_of
     from manyheads.systems.results import write_report
 
-    new = not file.exists()
+    if new := not file.exists():
+        with writable(file, hint="name another file"):
+            replace_text(file, "")
     words = {} if new else label_words(file)
     write(run / LABELS, "")  # for the page in English
     labels = labels_of(read_text(write_report(run)), texts_of(run))
     if new:
         (run / LABELS).unlink()
-        with writable(file, hint="name another file"):
-            replace_text(file, "".join(f'{json.dumps(each, ensure_ascii=False)}: ""\n' for each in labels))
+        replace_text(file, "".join(f'{json.dumps(each, ensure_ascii=False)}: ""\n' for each in labels))
         say(f"{file} is new; put in words, then: manyheads report {run} --labels {file}", err=True)
         return
     write(run / LABELS, read_text(file))

@@ -131,8 +131,10 @@ async def test_runs_that_were_finished_before_are_not_estimated(
     async def beside(configs: list[RunConfig], tell: Any) -> None:
         asked.set_result([*configs])
 
-    console = Console(force_terminal=True, file=io.StringIO())
-    monkeypatch.setattr(progress, "safe_console", lambda **_: console)
+    def terminal(**_: object) -> Console:
+        return Console(force_terminal=True, file=io.StringIO())
+
+    monkeypatch.setattr(progress, "safe_console", terminal)
     monkeypatch.setattr(progress, "estimate_beside", beside)
     monkeypatch.setenv("TERM", "xterm")
     runs = [RunConfig(seed=1), RunConfig(seed=2)]

@@ -16,6 +16,7 @@ from rich.console import Console
 from manyheads.cli import progress
 from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
+from manyheads.config import RunConfig
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -32,6 +33,7 @@ from manyheads.core.events import (
     Warned,
 )
 from manyheads.engine.estimate import estimate
+from manyheads.engine.jobs import Job, JobNews
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
@@ -119,6 +121,28 @@ async def test_an_estimate_ends_with_its_runs(monkeypatch: pytest.MonkeyPatch) -
     async with asyncio.timeout(20):
         await asyncio.get_running_loop().shutdown_default_executor()
     assert beside.cancelled()
+
+
+async def test_runs_that_were_finished_before_are_not_estimated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.get_running_loop().create_future()
+
+    async def beside(configs: list[RunConfig], tell: Any) -> None:
+        asked.set_result([*configs])
+
+    def terminal(**_: object) -> Console:
+        return Console(force_terminal=True, file=io.StringIO())
+
+    monkeypatch.setattr(progress, "safe_console", terminal)
+    monkeypatch.setattr(progress, "estimate_beside", beside)
+    monkeypatch.setenv("TERM", "xterm")
+    runs = [RunConfig(seed=1), RunConfig(seed=2)]
+    jobs = [Job(str(each.seed), tmp_path, each, "a text") for each in runs]
+    with jobs_progress("texts", 2, runs=runs) as listener:
+        listener(JobNews(jobs[0], "kept"))
+        listener(JobNews(jobs[1], "began"))
+        assert await asked == runs[1:]
 
 
 class Clock:

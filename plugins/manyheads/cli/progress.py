@@ -241,11 +241,13 @@ def jobs_progress(
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
-    spent, tasks = RunStatus(), list[asyncio.Task[None]]()
+    spent, tasks, rest = RunStatus(), list[asyncio.Task[None]](), [*runs]
 
     def bars(news: "JobNews") -> None:
         if runs and not tasks:
-            tasks.append(asyncio.create_task(estimate_beside(runs, lambda event: spent.note(event, 0))))
+            tasks.append(asyncio.create_task(estimate_beside(rest, lambda event: spent.note(event, 0))))
+        if news.state == "kept" and news.job.config in rest:
+            rest.remove(news.job.config)  # its calls are not counted either
         key, label = news.job.key, plain(news.job.label)
         if news.state in ("held", "failed", "lacks"):
             console.print(_job_line(news), markup=False, highlight=False)

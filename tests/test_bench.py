@@ -2,7 +2,6 @@
 
 import os
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,8 @@ TINY = Size(
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 QUICK = ("literature",)
-NEEDS_DATA, NEEDS_RAY = "citations", "nodes"
+BY_HAND = ("citations", "nodes")
+"""Need data of the user's own, or a machine with nothing else to do: `make bench`."""
 
 
 @pytest.mark.timeout(600)
@@ -31,7 +31,7 @@ NEEDS_DATA, NEEDS_RAY = "citations", "nodes"
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in NAMES
-        if name != NEEDS_DATA and (name != NEEDS_RAY or find_spec("ray"))
+        if name not in BY_HAND
     ],
 )
 async def test_each_benchmark_gives_figures_beside_their_baselines(name: str) -> None:

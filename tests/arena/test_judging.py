@@ -92,6 +92,9 @@ def test_an_estimate_is_of_the_pairs_that_are_left_and_asks_nothing(tmp_path: Pa
             done = judge_command(tmp_path, llm, "--pairs", str(pairs), "--estimate")
             assert re.search(rf"total +│ +{calls} │", done.out), done.out
         assert (llm.calls, len(made.votes())) == (2, 2)
+        made.next_item(made.enter("openai/test", "model"))  # a start that was killed
+        done = judge_command(tmp_path, llm, "--pairs", "3", "--estimate")
+        assert re.search(r"total +│ +4 │", done.out), done.out
         refused = judge_command(tmp_path, llm, "--budget", "money=1").message
         assert "models.default.price" in refused
 

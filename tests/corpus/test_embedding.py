@@ -26,7 +26,7 @@ from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.embedding import CachedEmbedder, load_embedder
 from manyheads.corpus.meta import PUBLISHED_MODEL, read_meta
 from manyheads.corpus.phrases import LexicalEmbedder
-from manyheads.corpus.vectors import MINILM, QueryEmbedder, unread, whole_vector
+from manyheads.corpus.vectors import MINILM, QueryEmbedder, RemoteEmbedder, unread, whole_vector
 from support.command import manyheads_command
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
@@ -234,6 +234,16 @@ def test_a_text_that_can_be_read_at_once_stays_whole(text: str) -> None:
     assert whole_vector(model, text) == pytest.approx(LexicalEmbedder(32).embed([text])[0])
     assert model.asked == [text]
     assert unread(LexicalEmbedder(), [text]) == [None]
+
+
+def test_a_model_elsewhere_says_what_it_does_not_read_as_the_model_here() -> None:
+    async def send(texts: list[str]) -> NDArray[np.float32]:
+        return model.embed(texts)
+
+    model = ShortSighted()
+    remote, text = RemoteEmbedder(model, send, 2), "one two three " * 30
+    assert unread(remote, [text, ""]) == unread(model, [text, ""]) != [0, 0]
+    assert whole_vector(remote, text) == pytest.approx(whole_vector(model, text))
 
 
 def test_a_text_without_spaces_is_cut_all_the_same() -> None:

@@ -1,6 +1,7 @@
 """A corpus that goes to another machine in pieces: once for all processes, whole, and unchanged."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,23 @@ def test_two_at_once_make_one_copy_with_the_same_files(tmp_path: Path, manifest:
     assert copies(tmp_path) == [manifest.sha256]
     need_sound(one, whole=True)
     assert sum(path.stat().st_blocks for path in one.rglob("*")) * 512 < 60e6  # holes stay holes
+
+
+def test_jobs_that_wait_for_a_copy_leave_the_one_that_makes_it_its_threads(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    async def many() -> list[Path]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        jobs = (local_copy(manifest, Carrier()) for _ in range(4))
+        return await asyncio.wait_for(asyncio.gather(*jobs), 60)
+
+    assert len({*asyncio.run(many())}) == 1
+
+
+def test_a_copy_need_not_be_read_again(tmp_path: Path, manifest: Manifest) -> None:
+    copy = asyncio.run(local_copy(manifest, Carrier()))
+    assert all((copy / each.name).stat().st_mtime_ns == each.changed for each in manifest.files)
+    assert manifest.is_at(copy)
 
 
 def test_a_folder_with_the_same_sums_is_used_where_it_is(

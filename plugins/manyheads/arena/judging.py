@@ -84,9 +84,10 @@ async def judge(
         nonlocal votes, invalid, usage, failed
         while not failed and (item := next_item()):
             under_way.add(item.id)
-            context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
+            if (case := item.case).id not in papers:  # a PDF takes seconds
+                papers[case.id] = case.context or _paper(arena, case)
             try:
-                told = await engine.call(judged, config, arena.form, item, context, meter=meter)
+                told = await engine.call(judged, config, arena.form, item, papers[case.id], meter=meter)
             except ReplyError:
                 arena.skip(rater, item.id)
                 invalid += 1
@@ -148,8 +149,10 @@ async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunCon
             turn: Turn[Any] = Turn(place, speaker, (message,), reply_type, forms=roles.forms)
             usages.append((await host.ask(turn)).usage)
     rater = next((each for each in arena.raters() if each.name == name), Rater(0, name, "model"))
-    new = min(max(pairs - arena.pairs(rater), 0), arena.progress(rater).left)
-    questions, spent = 2 * new + len(arena.one_sided(rater)), Tally()
+    under_way = len(arena.unanswered(rater))
+    new = min(max(pairs - arena.pairs(rater), 0), arena.progress(rater).left - under_way)
+    turned = len(arena.one_sided(rater, unanswered=True))
+    questions, spent = 2 * new + under_way + turned, Tally()
     for usage in islice(cycle(usages), questions):
         spent.pay("Judging", usage)
     return Estimate(spent, 1, whole=True)

@@ -304,12 +304,13 @@ class Arena:
         rows = self._rows("SELECT texts FROM item WHERE rater = ?", rater.id)
         return len({frozenset(json.loads(texts)) for (texts,) in rows})
 
-    def one_sided(self, rater: Rater) -> list[str]:
-        """The pairs that a rater has answered in one order, and not seen in the other: the ids of these items."""
+    def one_sided(self, rater: Rater, *, unanswered: bool = False) -> list[str]:
+        """The pairs that a rater has answered in one order, or has yet to answer, and not seen in the other: the ids of these items."""
         rows = self._rows("SELECT id, texts, state FROM item WHERE rater = ? ORDER BY number", rater.id)
         shown = [(item, tuple(json.loads(texts)), state) for item, texts, state in rows]
         seen = {texts for _, texts, _ in shown}
-        return [item for item, texts, state in shown if state == "answered" and texts[::-1] not in seen]
+        states = ("answered", "open", "asked") if unanswered else ("answered",)
+        return [item for item, texts, state in shown if state in states and texts[::-1] not in seen]
 
     def turned(self, rater: Rater, item: str) -> Item | None:
         """A pair that a model has answered, once more with the sides exchanged."""

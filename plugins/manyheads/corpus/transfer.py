@@ -5,12 +5,20 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.files import FileLock, cache_folder, make_folder, set_aside, sha256_of, unwritable
+from manyheads.base.files import (
+    FileLock,
+    LockedError,
+    cache_folder,
+    make_folder,
+    set_aside,
+    sha256_of,
+    unwritable,
+)
 from manyheads.corpus.corpora import folder_of, is_sound
 from manyheads.corpus.meta import REJECTS
 
@@ -23,6 +31,8 @@ AHEAD = 4
 """Pieces asked for at once."""
 TRIES = 2
 """Times that a file is fetched."""
+POLL = 0.1
+"""Seconds between looks whether another process or job still makes the copy."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +115,7 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
     beside = folder.with_name(f"{folder.name}.part")
     try:
         make_folder(folder.parent)
-        one_writer = partial(FileLock, folder.with_name(f"{folder.name}.lock"), wait=True)
-        with await asyncio.to_thread(one_writer):
+        with await _one_writer(folder.with_name(f"{folder.name}.lock")):
             if folder.exists() and not await asyncio.to_thread(is_sound, folder):
                 set_aside(folder, "its files have changed")
             if not folder.exists():
@@ -116,6 +125,14 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
     except OSError as error:
         raise unwritable(folder, error) from error
     return folder
+
+
+async def _one_writer(path: Path) -> FileLock:
+    """Waits without a thread: many jobs that wait would leave none to the one that writes."""
+    while True:
+        with suppress(LockedError):
+            return FileLock(path)
+        await asyncio.sleep(POLL)
 
 
 async def _fetch(manifest: Manifest, file: FileSum, path: Path, ask: Ask) -> None:
@@ -132,6 +149,7 @@ async def _fetch(manifest: Manifest, file: FileSum, path: Path, ask: Ask) -> Non
                 for start, piece in zip(some, pieces, strict=True):
                     out.seek(start)
                     out.write(piece)
+        os.utime(path, ns=(file.changed, file.changed))  # `Manifest.is_at` need not read it again
     if not await asyncio.to_thread(_has_sum, path, file):
         raise CorpusError(
             f"{manifest.folder}: {file.name} has another sha256 than when it was announced",

@@ -95,6 +95,10 @@ class RemoteEmbedder:
             return partial(self._embedder.embed, texts)
         return asyncio.run_coroutine_threadsafe(self._send([*texts]), self._loop).result
 
+    def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
+        """Tokens of each text beyond the limit of the model here; None if it does not state one."""
+        return unread(self._embedder, texts)
+
 
 # Texts beyond a model's limit.
 

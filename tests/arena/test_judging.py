@@ -1,5 +1,6 @@
 """Models vote on the form that people have: both orders, apart from people, resumable, and never twice."""
 
+import asyncio
 import re
 import time
 from contextlib import closing
@@ -118,6 +119,15 @@ def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_pa
             spent, reserved = shared.spent()
             assert llm.calls <= spent.calls <= 8 + 2 * jobs, "a question that was not sent yet may count"
             assert reserved.calls == 0
+
+
+async def test_two_at_once_do_not_pay_for_the_same_questions(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}, delay=0.05) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
+        both = (judge(made, "M", 2, with_model(model(llm))) for _ in range(2))
+        done = await asyncio.gather(*both, return_exceptions=True)
+        [refused] = [each for each in done if isinstance(each, ArenaError)]
+        assert "--name" in str(refused)
+        assert (llm.calls, len(made.votes())) == (4, 4)
 
 
 async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from manyheads.arena.store import Arena
 from manyheads.asking.replies.own import from_schema
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ArenaError, DocumentError, ReplyError, UserError
+from manyheads.base.files import FileLock, LockedError
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing, together
@@ -64,7 +65,7 @@ async def judge(
         tell: called with the number of votes after each.
 
     Raises:
-        ArenaError: this is no arena of pairs, or the name is that of a person.
+        ArenaError: this is no arena of pairs, the name is that of a person, or another process asks for this rater.
         BudgetError: the budget is spent; the same call again continues.
         UserError: the model cannot be asked.
     """
@@ -102,7 +103,7 @@ async def judge(
             votes, usage = votes + 1, usage + paid
             tell(votes)
 
-    with _once():
+    with _once(), _alone(arena, rater):
         at_once = min(engine.at_once, config.models["default"].concurrency)
         await together(*(work() for _ in range(at_once)))
     return JudgedPairs(votes, invalid, usage)
@@ -174,6 +175,20 @@ def _once() -> Generator[None]:
         yield
     finally:
         log.removeFilter(new)
+
+
+@contextmanager
+def _alone(arena: Arena, rater: Rater) -> Generator[None]:
+    """Two processes would ask, and pay, for each other's questions."""
+    try:
+        lock = FileLock(arena.folder / f"judge-{rater.id}.lock")
+    except LockedError as error:
+        raise ArenaError(
+            f"{arena.folder}: another process has {rater.name} vote",
+            hint="wait for it, or choose another --name",
+        ) from error
+    with lock:
+        yield
 
 
 def _question(form: ArenaForm, item: Item, context: str) -> dict[str, Any]:

@@ -285,11 +285,14 @@ def show(options: Showing) -> None:
 
     run = read_entry(options.run)
     end = f"{run.state}{f': {run.reason.strip()}' if run.reason else ''}"
+    more = f" --set {limit[0]}=<larger>" if (limit := re.search(r"budget\.\w+", run.reason)) else ""
+    resume = f"manyheads resume {quote(str(options.run))}{more}" if run.state in ("stopped", "failed") else ""
     form, out = options.form, options.out
     try:
         content = exported(options.run, form)
     except SubjectError as error:
         error.message += f"; it ended early, {end}" if run.reason else ""
+        error.hint = resume or error.hint
         raise
     if isinstance(content, bytes):
         out = out or options.run / FILES[form]
@@ -299,10 +302,8 @@ def show(options: Showing) -> None:
         write_or_print(content, out, as_json=form in ("json", "csl"))
     if out:
         say(out)
-    if run.state in ("stopped", "failed"):
-        say(f"{options.run}: {end}", err=True)
-        more = f" --set {limit[0]}=<larger>" if (limit := re.search(r"budget\.\w+", run.reason)) else ""
-        say(f"  next: manyheads resume {quote(str(options.run))}{more}", err=True)
+    if resume:
+        say(f"{options.run}: {end}\n  next: {resume}", err=True)
 
 
 class BundleOptions(Options):

@@ -261,7 +261,7 @@ class Cluster:
             if about[name] != version:
                 raise ConfigError(
                     f"Ray: {about['node']} has {name} {about[name]}, this process {version}",
-                    hint="install the same versions of Python, Ray and manyheads on all nodes",
+                    hint="on all nodes, install the same versions of Python, Ray and manyheads",
                 )
         return about
 

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from pydantic import ConfigDict
 
+from manyheads.base.errors import scrubbed
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import writing
 from manyheads.base.resources import parse_yaml
@@ -27,11 +28,11 @@ class Notes(Part):
 
 
 def notes_of(name: str, tags: Iterable[str], text: str) -> Notes:
-    """Notes in their limits: a line of 200 characters, 20 tags of 40, a text of 5,000."""
-    known = dict.fromkeys(
-        tag for each in tags for part in each.split(",") if (tag := plain(part).strip()[:40])
-    )
-    return Notes(name=plain(name)[:200], tags=tuple(known)[:20], text=printable(text).strip()[:5_000])
+    """Notes in their limits, without keys: a line of 200 characters, 20 tags of 40, a text of 5,000."""
+    parts = (part for each in tags for part in scrubbed(each).split(","))
+    known = dict.fromkeys(tag for part in parts if (tag := plain(part).strip()[:40]))
+    text = printable(scrubbed(text)).strip()[:5_000]
+    return Notes(name=plain(scrubbed(name))[:200], tags=tuple(known)[:20], text=text)
 
 
 def read_notes(folder: Path) -> Notes:

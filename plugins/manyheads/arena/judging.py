@@ -177,18 +177,15 @@ def _once() -> Generator[None]:
         log.removeFilter(new)
 
 
-@contextmanager
-def _alone(arena: Arena, rater: Rater) -> Generator[None]:
+def _alone(arena: Arena, rater: Rater) -> FileLock:
     """Two processes would ask, and pay, for each other's questions."""
     try:
-        lock = FileLock(arena.folder / f"judge-{rater.id}.lock")
+        return FileLock(arena.folder / f"judge-{rater.id}.lock")
     except LockedError as error:
         raise ArenaError(
             f"{arena.folder}: another process has {rater.name} vote",
             hint="wait for it, or choose another --name",
         ) from error
-    with lock:
-        yield
 
 
 def _question(form: ArenaForm, item: Item, context: str) -> dict[str, Any]:

@@ -1,0 +1,110 @@
+"""What comes of a society: a record of each team in its epoch's file, and of each epoch in the result."""
+
+from pathlib import Path
+
+from manyheads.base.files import read_text
+from manyheads.base.folders import write
+from manyheads.core.results import Part
+
+EPOCHS = "epochs"
+"""The folder of the epochs: `003.json` is the third one's record, `003/` the layer that it adds to the ecosystem."""
+MEASURES = ("hd", "cd", "ci", "on", "own")
+"""Measures of an abstract: against the corpus as it was published, and `own`: HD against the corpus and what the society wrote before."""
+
+
+class TeamRecord(Part):
+    """A team, what it wrote, and what became of it. Scientists are masked; `members` begins with the leader."""
+
+    number: int
+    """From 1, in its epoch."""
+    members: list[str]
+    declined: list[str] = []
+    guests: list[str] = []
+    """Who was asked for advice, once for each question."""
+    freshness: float | None = None
+    diversity: float | None = None
+    topic: str | None = None
+    title: str | None = None
+    abstract: str | None = None
+    """None if the team failed, or has not finished."""
+    cites: list[str] = []
+    """Ids of the papers that its idea stands on."""
+    marks: list[float] = []
+    """The reviewers' marks of the last version, 1 to 10; a missing mark is no mark."""
+    revised: bool = False
+    accepted: bool = False
+    paper: str | None = None
+    """Id of the paper that it became."""
+    measures: dict[str, float | None] = {}
+    """See `MEASURES`."""
+    repeats: str | None = None
+    """The society's earlier paper that it repeats."""
+    calls: int = 0
+    tokens: int = 0
+    folder: str | None = None
+    """Its run folder in the society's, if that is kept."""
+    failure: str | None = None
+
+
+class EpochRecord(Part):
+    """One year of a society."""
+
+    number: int
+    year: int
+    teams: list[TeamRecord] = []
+    figures: dict[str, float | None] = {}
+    """Of the whole society at the end of the epoch, such as `gini` or `clustering`."""
+
+
+class EpochSummary(Part):
+    """An epoch in the result: counts, means, and figures of the network."""
+
+    number: int
+    year: int
+    teams: int
+    accepted: int
+    failed: int = 0
+    figures: dict[str, float | None] = {}
+
+
+class SocietyPaper(Part):
+    """A paper that the society wrote, with those that it stands on."""
+
+    id: str
+    year: int
+    title: str
+    abstract: str
+    authors: list[str]
+    citations: int = 0
+    measures: dict[str, float | None] = {}
+    stands_on: list[str] = []
+    """Ids of the papers that it cites."""
+    folder: str | None = None
+
+
+class SocietyResult(Part):
+    """The epochs of a society, and its best papers."""
+
+    epochs: list[EpochSummary] = []
+    best: list[SocietyPaper] = []
+    papers: int = 0
+    """All that were accepted."""
+    scientists: int = 0
+
+
+def epoch_file(folder: Path, number: int) -> Path:
+    """The record of an epoch in a society's run folder."""
+    return folder / EPOCHS / f"{number:03d}.json"
+
+
+def read_epochs(folder: Path) -> list[EpochRecord]:
+    """The finished epochs of a society, in order."""
+    return [
+        EpochRecord.model_validate_json(read_text(path, 1_000_000_000))
+        for path in sorted((folder / EPOCHS).glob("*.json"))
+    ]
+
+
+def write_epoch(folder: Path, record: EpochRecord) -> None:
+    """Write the record of a finished epoch."""
+    write(epoch_file(folder, record.number), record.model_dump_json(exclude_defaults=True) + "\n")

@@ -1,5 +1,6 @@
 """Hostile values for every option and argument that the command line's own parser knows."""
 
+import itertools
 import random
 import reprlib
 from collections.abc import Iterator
@@ -44,26 +45,31 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tu
             yield (*path, name), command
 
 
-def tries(rng: random.Random) -> Iterator[list[str]]:
-    """Command lines without end: one hostile value in each."""
+def tries() -> Iterator[list[str]]:
+    """Command lines without end: one hostile value in each. A new option changes only those in which it is drawn."""
     known = list(commands())
-    while True:
-        words, command = rng.choice(known)
-        arguments = [each for each in command.params if each.param_type_name == "argument"]
-        options = [each for each in command.params if each.param_type_name == "option" and not each.is_flag]
-        value = rng.choice(VALUES)
-        given = [EXAMPLES.get(each.name, "idea.md") for each in arguments]
-        if not (places := [*arguments, *options, *options]):
-            continue
-        hostile = rng.choice(places)
-        if hostile in arguments:
-            given[arguments.index(hostile)] = value
-            yield [*words, "--", *given]
-        else:
-            sets = hostile.name in ("settings", "sets") or "--set" in hostile.opts
-            key = rng.choice(KEYS)
-            value = SECRET if "api_key" in key and hostile.name != "out" else value
-            yield [*words, *given, hostile.opts[0], f"{key}={value}" if sets else value]
+    for number in itertools.count():
+        for words, command in known:
+            arguments = [each for each in command.params if each.param_type_name == "argument"]
+            options = [
+                each for each in command.params if each.param_type_name == "option" and not each.is_flag
+            ]
+            if not (places := [*arguments, *options]):
+                continue
+
+            def drawn(place: Any, place_of: str = f"{words} {number}") -> random.Random:
+                return random.Random(f"{place_of} {place.name}")
+
+            hostile = max(places, key=lambda each: drawn(each).random())
+            rng, given = drawn(hostile), [EXAMPLES.get(each.name, "idea.md") for each in arguments]
+            value, key = rng.choice(VALUES), rng.choice(KEYS)
+            if hostile in arguments:
+                given[arguments.index(hostile)] = value
+                yield [*words, "--", *given]
+            else:
+                sets = hostile.name in ("settings", "sets") or "--set" in hostile.opts
+                value = SECRET if "api_key" in key and hostile.name != "out" else value
+                yield [*words, *given, hostile.opts[0], f"{key}={value}" if sets else value]
 
 
 def hostile_values(folder: Path) -> Figure:
@@ -80,8 +86,7 @@ def hostile_values(folder: Path) -> Figure:
         made = command("run", "conference-review", "--subject", "idea.md", "--out", "run", cwd=here)
         assert made.code == 0, made
         command("check", "virsci", cwd=here)  # embeds the sample corpus, once
-        rng = random.Random(11)
-        for _, arguments in zip(range(times(400)), tries(rng), strict=False):
+        for _, arguments in zip(range(times(400)), tries(), strict=False):
             try:
                 end = command(*arguments, cwd=here)
             except UnicodeEncodeError:

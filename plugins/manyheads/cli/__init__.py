@@ -1,6 +1,8 @@
 """The command line: Typer commands, one file each, without logic of their own."""
 
+import atexit
 import os
+import signal
 import sys
 from typing import Annotated, cast
 
@@ -37,6 +39,8 @@ USAGE = cast(
 
 def main() -> None:
     """Run `manyheads`; errors for the user end with a message and one of `EXIT_CODES`."""
+    # Run last: a Ctrl-C while Python takes itself apart would end the process by the signal, whatever its exit code.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     code = ExitCode.INPUT
     try:
         for number, word in enumerate(sys.argv[1:], 1):

@@ -18,7 +18,7 @@ import pytest
 from manyheads.arena.store import Arena
 from manyheads.engine.journal import read_turns
 from support.arenas import arena
-from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start
+from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start, stop_twice
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
 from support.suites import write_suite
@@ -225,13 +225,7 @@ def test_a_second_ctrl_c_ends_at_once_and_the_same_command_goes_on(
             workers = [*nodes.processes()]  # one of them at least has a request under way
             for each in workers:
                 os.kill(each, signal.SIGSTOP)  # the driver waits for them
-            process.send_signal(signal.SIGINT)
-            time.sleep(1)
-            assert process.poll() is None
-            began = time.monotonic()
-            process.send_signal(signal.SIGINT)
-            assert finish(process, 100).code == 130
-            assert time.monotonic() - began < 6  # it would wait for ten seconds otherwise
+            assert stop_twice(process).code == 130
         for each in workers:
             os.kill(each, signal.SIGKILL)
         asked, llm.delay = llm.calls, 0.3

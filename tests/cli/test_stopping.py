@@ -1,16 +1,10 @@
 """Ctrl-C, at any moment: the exit code says so, and a second one ends a command at once."""
 
-import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import pytest
-
-from support.command import environment, finish, manyheads_command, served_by, start, stop_twice
-from support.llm import LLM
-from support.papers import papers, write_corpus
+from support.command import environment
 
 LATE = """
 import os, signal, sys

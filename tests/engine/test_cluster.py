@@ -18,7 +18,16 @@ import pytest
 from manyheads.arena.store import Arena
 from manyheads.engine.journal import read_turns
 from support.arenas import arena
-from support.command import Done, finish, manyheads_command, manyheads_process, outcome_of, served_by, start, stop_twice
+from support.command import (
+    Done,
+    finish,
+    manyheads_command,
+    manyheads_process,
+    outcome_of,
+    served_by,
+    start,
+    stop_twice,
+)
 from support.llm import LLM
 from support.ray_nodes import RayNodes, ray_nodes
 from support.suites import write_suite

@@ -22,7 +22,8 @@ from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
 from manyheads.engine.local import Local
-from manyheads.engine.worker import JobWorker, Mirror, Wire, versions
+from manyheads.engine.seats import versions
+from manyheads.engine.worker import JobWorker, Mirror, Wire
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.systems.loading import load

@@ -320,6 +320,6 @@ def resumable(*, kept: bool = True) -> Generator[None]:
 def stopped(what: str = "") -> typer.Exit:
     """The end after Ctrl-C, which is said. While the process waits for its threads, another Ctrl-C ends it at once."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.STOPPED))
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(ExitCode.STOPPED))
     say(f"manyheads: stopped{what}", err=True)
     return typer.Exit(ExitCode.STOPPED)

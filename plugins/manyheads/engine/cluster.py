@@ -17,12 +17,13 @@ from uuid import uuid4
 from manyheads.base.errors import (
     BudgetError,
     ConfigError,
+    EmbeddingError,
     HeldError,
     JournalError,
     ModelError,
     UserError,
 )
-from manyheads.base.files import opened, replace_bytes
+from manyheads.base.files import expanded, opened, replace_bytes
 from manyheads.base.folders import JOURNAL, TRACEBACK, door, writing
 from manyheads.base.http import OverdueError, Pace, limiter
 from manyheads.base.sqlite import reading
@@ -31,6 +32,7 @@ from manyheads.config.environment import allowed_words
 from manyheads.core import Charge, Meter, Usage, unmetered
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import SHIPPED, resolve_corpus
+from manyheads.corpus.phrases import LEXICAL
 from manyheads.corpus.transfer import CorpusSource, Manifest
 from manyheads.engine.budget import Shared
 from manyheads.engine.folder import keep_config
@@ -95,6 +97,7 @@ class Cluster(Seats):
 
     async def corpora(self, config: RunConfig) -> tuple[tuple[Manifest, Any], ...]:
         """What a run opens that a node may not have, and the actor that hands it out. Raises `CorpusError`, `EmbeddingError`."""
+        self._need_full(config.embedding)
         name = config.corpus
         if self.base or name in SHIPPED or not system_of(config).corpus(config):
             return ()  # workers of this machine open the driver's folder
@@ -108,7 +111,17 @@ class Cluster(Seats):
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
         """See `worker.vectors_of`. Raises `UserError`."""
+        self._need_full(choice)
         return await self.call(vectors_of, RunConfig(), choice, name, texts, meter=unmetered)
+
+    def _need_full(self, choice: str) -> None:
+        """Other nodes would look up a relative folder elsewhere."""
+        named = choice == "auto" or choice.startswith(LEXICAL)
+        if not (named or self.base or (folder := expanded(choice)).is_absolute()) and folder.is_dir():
+            raise EmbeddingError(
+                f"the embedding model {choice} is a folder relative to this process's, which other nodes do not know",
+                hint=f"put it into the same folder on all nodes, and name that in full: {folder.absolute()}",
+            )
 
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.

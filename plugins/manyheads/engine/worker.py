@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
-from manyheads.base.files import replace_bytes
+from manyheads.base.files import expanded, replace_bytes
 from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
 from manyheads.config import RunConfig
@@ -364,6 +364,7 @@ class JobWorker:
             with door(None):
                 for manifest, source in parcel.corpora:
                     COPIES[manifest.corpus] = await local_copy(manifest, partial(_piece, source))
+                need_here(parcel.embedding)
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{parcel.folder}/"
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
@@ -389,6 +390,15 @@ class JobWorker:
             )
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
         wire.send("end", failure)
+
+
+def need_here(choice: str) -> None:
+    """Raises `EmbeddingError` if an embedding model is named by a folder that this node lacks."""
+    if os.path.isabs(folder := expanded(choice)) and not folder.is_dir():
+        raise EmbeddingError(
+            f"{socket.gethostname()}: there is no embedding model in {choice}",
+            hint="put its folder there on each node",
+        )
 
 
 async def vectors_of(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:

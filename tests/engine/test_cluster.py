@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 
 from manyheads.arena.store import Arena
+from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.journal import read_turns
 from support.arenas import arena
 from support.command import (
@@ -28,7 +29,9 @@ from support.command import (
     start,
     stop_twice,
 )
+from support.corpora import built
 from support.llm import LLM
+from support.papers import papers, write_corpus
 from support.ray_nodes import RayNodes, ray_nodes
 from support.suites import write_suite
 
@@ -250,6 +253,30 @@ def test_a_second_ctrl_c_ends_at_once_and_the_same_command_goes_on(
                 for path in tmp_path.glob("out/cells/*/result.json")
             )
             assert paid <= llm.calls <= paid + lanes * in_flight
+
+
+@pytest.mark.parametrize(
+    "command", ["measure texts.jsonl --corpus", "corpus build papers.jsonl --out", "corpus extract"]
+)
+def test_a_second_ctrl_c_ends_at_once_what_waits_for_vectors(
+    tmp_path: Path, nodes: RayNodes, command: str
+) -> None:
+    (tmp_path / "texts.jsonl").write_text('{"abstract": "We plan with owls."}\n')
+    write_corpus(tmp_path / "papers.jsonl", papers(40))
+    if "--out" not in command:
+        built(tmp_path / "mine", papers(40), BuildOptions(bound=2015))
+    before, words = {*nodes.processes()}, (*command.split(), "mine", "--embedding", "lexical", *nodes.options)
+    with start(*words, cwd=tmp_path, env=nodes.env) as process:
+        while not (workers := {*nodes.processes()} - before) and process.poll() is None:
+            time.sleep(0.01)
+        for each in workers:
+            os.kill(each, signal.SIGSTOP)
+        assert stop_twice(process).code == 130
+    for each in workers:
+        os.kill(each, signal.SIGKILL)
+    with start(*words, cwd=tmp_path, env=nodes.env) as process:
+        done = finish(process, 300)
+    assert done.code == 0, done.err
 
 
 def test_ctrl_c_leaves_no_folder_on_the_nodes(tmp_path: Path, suite: Path, nodes: RayNodes) -> None:

@@ -64,8 +64,8 @@ async def test_a_stopped_model_resumes_with_the_other_order(tmp_path: Path) -> N
 
 async def test_a_model_without_valid_answers_skips_the_pair(tmp_path: Path) -> None:
     with LLM(answers={"overall": "neither nor"}) as llm, arena(tmp_path / "a", ("a", "b"), ("owls",)) as made:
-        done = await judge(made, "M", 3, with_model(model(llm), attempts=1))
-        assert (done.votes, done.invalid) == (0, 1)
+        done = await judge(made, "M", 3, with_model(model(llm), attempts=2))
+        assert (done.votes, done.invalid, done.usage.calls) == (0, 1, 2), "what is not valid is paid, too"
         assert made.votes() == []
         assert made.progress(made.enter("M", "model")).skipped == 1
 

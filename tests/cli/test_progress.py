@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import signal
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -170,8 +171,10 @@ def test_the_last_line_after_an_interrupt_stays(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(typer.Exit) as ended, resumable(kept=kept), jobs_progress("runs", 3):
         raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, before)
     assert ended.value.exit_code == 130
     drawn, last = capsys.readouterr().err.rstrip("\n").rsplit("\n", 1)
     assert "0/3" in drawn

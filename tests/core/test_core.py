@@ -176,6 +176,28 @@ async def test_together_cancels_the_rest_on_a_fault_and_raises_it_bare() -> None
     assert ended == ["cancelled"] * 2
 
 
+async def test_together_that_is_cancelled_lets_each_call_clean_up() -> None:
+    ended: list[str] = []
+
+    async def quick() -> None:
+        await asyncio.sleep(60)
+
+    async def long() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("cleaned up")
+
+    both = asyncio.ensure_future(together(long(), quick()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    both.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await both
+    assert ended == ["cleaned up"]
+
+
 @pytest.mark.parametrize("error", [BudgetError("spent"), ModelError("gone")], ids=["budget", "model"])
 async def test_together_lets_what_is_asked_end_where_a_user_can_mend_it(error: UserError) -> None:
     ended: list[str] = []

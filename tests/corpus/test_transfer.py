@@ -1,6 +1,8 @@
 """A corpus that goes to another machine in pieces: once for all processes, whole, and unchanged."""
 
 import asyncio
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,8 +10,9 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.corpora import need_sound
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.transfer import CorpusSource, Manifest, local_copy
+from manyheads.corpus.transfer import UNUSED, CorpusSource, Manifest, local_copy
 from support.corpora import built, copied
 from support.papers import papers
 
@@ -107,3 +110,19 @@ def test_a_copy_that_was_cut_short_goes_on_and_a_damaged_one_is_made_again(
     (copy / "scientists.json").write_text("[]")
     asyncio.run(local_copy(manifest, Carrier()))
     assert Manifest.of("mine", copy).sha256 == manifest.sha256
+
+
+def test_a_copy_that_was_not_used_for_long_is_removed_unless_it_is_open(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    copy = asyncio.run(local_copy(manifest, Carrier()))
+    for name in ("open", "unused"):
+        shutil.copytree(copy, copy.with_name(name * 10))
+        (lock := copy.with_name(f"{name * 10}.lock")).touch()
+        os.utime(lock, (long_ago := lock.stat().st_mtime - UNUSED - 1, long_ago))
+    copy.with_name("unused" * 10 + ".part").mkdir()
+    with Ecosystem.open(copy.with_name("open" * 10)):
+        assert asyncio.run(local_copy(manifest, Carrier())) == copy
+    assert {*copies(tmp_path)} == {copy.name, "open" * 10}
+    asyncio.run(local_copy(manifest, Carrier()))
+    assert copies(tmp_path) == [copy.name]

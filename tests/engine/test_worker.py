@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +15,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from pydantic import TypeAdapter
 
-from manyheads.base.errors import ConfigError
+from manyheads.base.errors import ConfigError, EmbeddingError
 from manyheads.base.folders import JOURNAL, TRACEBACK
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.engine.budget import Budget
@@ -22,7 +23,8 @@ from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
 from manyheads.engine.local import Local
-from manyheads.engine.worker import JobWorker, Mirror, Wire, versions
+from manyheads.engine.seats import versions
+from manyheads.engine.worker import JobWorker, Mirror, Wire, need_here
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.systems.loading import load
@@ -298,3 +300,21 @@ async def test_each_look_up_is_sent_once_and_is_found_on_the_drivers_side(tmp_pa
             other.put(rows)
         assert other.get("arxiv", "search", "cats", numbers) == 4
         assert other.get("arxiv", "search", "owls", numbers) == 3
+
+
+async def test_a_relative_folder_of_an_embedding_model_is_refused_and_a_lacking_one_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lexical").mkdir()
+    (tmp_path / "minilm").mkdir()
+    config = load(["virsci"])
+    for choice in ("lexical", str(tmp_path / "minilm")):
+        await Cluster(RAY, 1, 1, None).corpora(config.model_copy(update={"embedding": choice}))
+        need_here(choice)
+    relative = config.model_copy(update={"embedding": "minilm"})
+    assert await Cluster(RAY, 1, 1, tmp_path).corpora(relative) == ()  # Ray's own workers are in this folder
+    with pytest.raises(EmbeddingError, match=str(tmp_path / "minilm")):
+        await Cluster(RAY, 1, 1, None).corpora(relative)
+    with pytest.raises(EmbeddingError, match=f"{socket.gethostname()}: "):
+        need_here(str(tmp_path / "mini"))

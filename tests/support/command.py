@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -105,6 +106,18 @@ def finish(process: subprocess.Popen[str], seconds: float = 100) -> Done:
         process.kill()
         raise
     return Done(process.returncode, out, err)
+
+
+def stop_twice(process: subprocess.Popen[str]) -> Done:
+    """Press Ctrl-C, and again when the command says that it is stopping; it must then end at once."""
+    process.send_signal(signal.SIGINT)
+    assert process.stderr
+    assert any("Ctrl-C" in line for line in process.stderr)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert time.monotonic() - began < 6  # for workers it would wait ten seconds
+    return done
 
 
 def kill(*arguments: str | Path, llm: LLM, calls: int, cwd: Path) -> None:

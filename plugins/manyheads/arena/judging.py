@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
@@ -17,7 +17,7 @@ from manyheads.base.files import FileLock, LockedError
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing, together
-from manyheads.core.usage import Meter, unmetered
+from manyheads.core.usage import Charge, Meter, unmetered
 from manyheads.documents.reading import read_document
 from manyheads.engine.estimate import DryHost, Estimate
 from manyheads.engine.local import Engine, Process
@@ -37,6 +37,7 @@ class JudgedPairs:
     Attributes:
         votes: two of each pair, one of each order.
         invalid: questions without a valid answer, which are skipped.
+        usage: of all requests.
     """
 
     votes: int
@@ -74,21 +75,23 @@ async def judge(
     rater, papers, under_way = arena.enter(name, "model"), dict[str, str](), set[str]()
     votes, invalid, usage, failed = 0, 0, Usage(), False
 
-    def next_item() -> Item | None:
-        if left := [each for each in arena.unanswered(rater) if each not in under_way]:
-            return arena.item(rater, left[0])
-        if one_sided := arena.one_sided(rater):
-            return arena.turned(rater, one_sided[0])
-        return arena.next_item(rater) if arena.pairs(rater) < pairs else None
+    @asynccontextmanager
+    async def counted(charge: Charge) -> AsyncGenerator[None]:
+        nonlocal usage
+        try:
+            async with meter(charge):
+                yield
+        finally:
+            usage += charge.usage  # also of requests without a valid answer
 
     async def work() -> None:
-        nonlocal votes, invalid, usage, failed
-        while not failed and (item := next_item()):
+        nonlocal votes, invalid, failed
+        while not failed and (item := arena.next_question(rater, pairs, under_way)):
             under_way.add(item.id)
             if (case := item.case).id not in papers:  # a PDF takes seconds
                 papers[case.id] = case.context or _paper(arena, case)
             try:
-                told = await engine.call(judged, config, arena.form, item, papers[case.id], meter=meter)
+                told = await engine.call(judged, config, arena.form, item, papers[case.id], meter=counted)
             except ReplyError:
                 arena.skip(rater, item.id)
                 invalid += 1
@@ -96,11 +99,11 @@ async def judge(
             except UserError:
                 failed = True
                 raise
-            answers, seconds, thought, paid, notes = told
+            answers, seconds, thought, notes = told
             for note in notes:
                 log.warning("%s", note)
             arena.vote(rater, item.id, answers, seconds, thought)
-            votes, usage = votes + 1, usage + paid
+            votes += 1
             tell(votes)
 
     with _once(), _alone(arena, rater):
@@ -112,7 +115,7 @@ async def judge(
 async def judged(
     meter: Meter, config: RunConfig, form: ArenaForm, item: Item, context: str
 ) -> tuple[Any, ...]:
-    """The model's answers to one item, their seconds, its thought, usage, and notes for the user; a `Work`. Raises as `ask`."""
+    """The model's answers to one item, their seconds, its thought, and notes for the user; a `Work`. Raises as `ask`."""
     began, model = time.monotonic(), config.models["default"]
     reply: Reply[Any] = await ask(
         ROLE, TASK, model=model, host=config.host, attempts=config.attempts, paths=config.paths, budget=meter, full=True,
@@ -121,7 +124,7 @@ async def judged(
     value = reply.value.model_dump()
     answers = {name: ANSWERS[value[name]] for name in form.names}
     notes, thought = notes_of(f"{ROLE}.{TASK}", reply), str(value.get("thought", ""))
-    return answers, time.monotonic() - began, thought, reply.usage, notes
+    return answers, time.monotonic() - began, thought, notes
 
 
 def _need_pairs(arena: Arena) -> None:

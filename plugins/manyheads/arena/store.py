@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from filecmp import cmp
@@ -319,6 +319,19 @@ class Arena:
             if row is None:
                 return None
             return self.item(rater, self._open(rater, row[0], json.loads(row[1])[::-1]))
+
+    def next_question(self, rater: Rater, pairs: int, under_way: Collection[str]) -> Item | None:
+        """What a model is asked next: a question without an answer, the other order of a pair, or a new pair; None at the end.
+
+        Args:
+            pairs: maximum number of its pairs.
+            under_way: the items that it is being asked.
+        """
+        if left := [each for each in self.unanswered(rater) if each not in under_way]:
+            return self.item(rater, left[0])
+        if one_sided := self.one_sided(rater):
+            return self.turned(rater, one_sided[0])
+        return self.next_item(rater) if self.pairs(rater) < pairs else None
 
     def progress(self, rater: Rater) -> RaterProgress:
         with self._lock, _access(self.folder):

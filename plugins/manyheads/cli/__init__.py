@@ -27,7 +27,7 @@ from manyheads.cli import (
     runs,
     skills,
 )
-from manyheads.cli.options import with_models
+from manyheads.cli.options import stopped, with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
 
@@ -70,8 +70,7 @@ def main() -> None:
             raise
         fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except KeyboardInterrupt:
-        say("manyheads: stopped", err=True)
-        code = ExitCode.STOPPED
+        code = stopped().exit_code
     sys.exit(code)
 
 

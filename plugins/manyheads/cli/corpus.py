@@ -11,7 +11,7 @@ from pydantic import Field
 
 from manyheads.base.errors import CorpusError, PartialError
 from manyheads.cli import completion
-from manyheads.cli.engine import Placement
+from manyheads.cli.engine import Placement, stoppable
 from manyheads.cli.options import (
     Changes,
     Corpus,
@@ -172,6 +172,7 @@ class Building(Options):
 
 
 @app.command()
+@stoppable()
 def build(
     options: Building,
     reading: ReadOptions,
@@ -340,6 +341,7 @@ class Extracting(Options):
 
 
 @app.command()
+@stoppable()
 def extract(options: Extracting, changes: Changes, placement: Placement) -> None:
     """Extract entities, background, summary and main ideas of each paper of a corpus.
 

@@ -29,6 +29,30 @@ STOPPING = b"manyheads: stopping; a second Ctrl-C ends it at once\n"
 ENDED = b"manyheads: ended at once; finished work is kept; run the same command again to resume\n"
 
 
+@contextmanager
+def stoppable() -> Generator[None]:
+    """The first Ctrl-C does what it did before, and stops the work in order; a second one ends this process at once."""
+    before, notes = signal.getsignal(signal.SIGINT), [STOPPING]
+    here = threading.current_thread() is threading.main_thread()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        first = notes.pop() if notes else b""
+        # written straight: the output may be in use; the cursor, which progress bars hide, is shown
+        os.write(2, first or b"\x1b[?25h" * os.isatty(2) + ENDED)
+        if not first:
+            os._exit(ExitCode.STOPPED)
+        if callable(before):
+            before(number, frame)
+
+    if here:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        if here and notes:  # else what is left to do may take long, too
+            signal.signal(signal.SIGINT, before)
+
+
 class Placement(Options):
     """Where the runs of a command run."""
 
@@ -102,25 +126,10 @@ class Running(Placement):
             yield cluster
 
     def finish(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work to its end. The first Ctrl-C stops it in order; a second one ends this process at once."""
+        """Run work to its end; Ctrl-C ends it as `stoppable` says."""
 
         async def watched() -> T:
-            before, notes = signal.getsignal(signal.SIGINT), iter((STOPPING,))  # asyncio's cancels the work
-
-            def stop(number: int, frame: FrameType | None) -> None:
-                first = next(notes, b"")
-                # written straight: the output may be in use; the cursor, which progress bars hide, is shown
-                os.write(2, first or b"\x1b[?25h" * os.isatty(2) + ENDED)
-                if not first:
-                    os._exit(ExitCode.STOPPED)
-                if callable(before):
-                    before(number, frame)
-
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, stop)
-            result = await work
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, before)
-            return result
+            with stoppable():  # asyncio's handler cancels the work
+                return await work
 
         return asyncio.run(watched())

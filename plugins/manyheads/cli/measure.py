@@ -11,7 +11,7 @@ import typer
 from pydantic import Field
 
 from manyheads.cli import completion
-from manyheads.cli.engine import Placement
+from manyheads.cli.engine import Placement, stoppable
 from manyheads.cli.options import Options, runs_found
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
@@ -75,6 +75,7 @@ class Measuring(Options):
             raise typer.BadParameter(f"{names} works only with --against {other}")
 
 
+@stoppable()
 def measure(how: Measuring, placement: Placement) -> None:
     """Measure the novelty of texts: HD, CD, CI and ON.
 

@@ -1,7 +1,10 @@
 """Options that several commands share, and how they become settings."""
 
 import json
+import os
 import re
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -310,8 +313,13 @@ def resumable(*, kept: bool = True) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        what = (
-            "finished work is kept; run the same command again to resume" if kept else "nothing was written"
-        )
-        say(f"manyheads: stopped; {what}", err=True)
-        raise typer.Exit(ExitCode.STOPPED) from None
+        kept_too = "finished work is kept; run the same command again to resume"
+        raise stopped(f"; {kept_too if kept else 'nothing was written'}") from None
+
+
+def stopped(what: str = "") -> typer.Exit:
+    """The end after Ctrl-C, which is said. While the process waits for its threads, another Ctrl-C ends it at once."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(ExitCode.STOPPED))
+    say(f"manyheads: stopped{what}", err=True)
+    return typer.Exit(ExitCode.STOPPED)

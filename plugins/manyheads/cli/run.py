@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ExitCode, closest
+from manyheads.base.errors import closest
 from manyheads.base.files import read_text, replace_text, writable
 from manyheads.base.folders import LABELS, write
 from manyheads.cli.options import (
@@ -23,6 +23,7 @@ from manyheads.cli.options import (
     Seed,
     Spending,
     settings,
+    stopped,
     with_folders,
 )
 from manyheads.cli.person import Control, Terminal, errors_as_lines, is_terminal
@@ -254,8 +255,7 @@ def go(session: Any, show: Show) -> None:
         asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
         resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
-        say(f"manyheads: stopped{resume}", err=True)
-        raise typer.Exit(ExitCode.STOPPED) from None
+        raise stopped(resume) from None
     finally:
         with suppress(OSError):
             session.folder.rmdir()  # empty: the run never began

@@ -249,8 +249,9 @@ async def together(*calls: Awaitable[T]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
     finally:
-        for task in tasks:
-            task.cancel()
+        for task in tasks:  # a second cancellation would cut short what a task does after the first one
+            if not (isinstance(task, asyncio.Task) and task.cancelling()):
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

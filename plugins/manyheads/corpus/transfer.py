@@ -4,8 +4,10 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
+import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,8 @@ PIECE = 2 * 2**20
 """Most bytes of a piece."""
 AHEAD = 4
 """Pieces asked for at once."""
+UNUSED = 30 * 86_400.0
+"""Seconds after which a copy that no job has used is removed."""
 TRIES = 2
 """Times that a file is fetched."""
 POLL = 0.1
@@ -121,6 +125,7 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
     """The folder of a corpus on this machine: the one of this name if it is the same, else a copy in the user's cache.
 
     The copy is made once for all processes, is complete when it is there, and goes on where a killed process stopped.
+    Copies that have not been used for 30 days are removed.
 
     Raises:
         CorpusError: the pieces have other sums than the manifest says.
@@ -139,9 +144,22 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
                 for each in manifest.files:
                     await _fetch(manifest, each, beside / each.name, ask)
                 os.replace(beside, folder)
+            os.utime(folder.with_name(f"{folder.name}.lock"))
+        await asyncio.to_thread(_remove_unused, folder.parent)
     except OSError as error:
         raise unwritable(folder, error) from error
     return folder
+
+
+def _remove_unused(copies: Path) -> None:
+    """Remove copies that no job has asked for since `UNUSED`, and no process has open. Raises OSError."""
+    for lock in copies.glob("*.lock"):
+        if time.time() - lock.stat().st_mtime > UNUSED:
+            with suppress(LockedError), FileLock(lock), ExitStack() as closed:
+                for bank in copies.glob(f"{lock.stem}/**/use.lock"):
+                    closed.enter_context(FileLock(bank))
+                for each in copies.glob(f"{lock.stem}*/"):  # with what a killed process left
+                    shutil.rmtree(each)
 
 
 async def _one_writer(path: Path) -> FileLock:

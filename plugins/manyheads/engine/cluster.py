@@ -7,15 +7,9 @@ from their last recorded turn. The driver answers the newest attempt at a job on
 import asyncio
 import logging
 import os
-import re
-import secrets
-import shutil
-import socket
-import tempfile
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Collection, Coroutine, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
@@ -23,23 +17,22 @@ from uuid import uuid4
 from manyheads.base.errors import (
     BudgetError,
     ConfigError,
+    EmbeddingError,
     HeldError,
     JournalError,
     ModelError,
     UserError,
-    need_extra,
-    scrubbed,
 )
-from manyheads.base.files import cache_folder, opened, replace_bytes
+from manyheads.base.files import expanded, opened, replace_bytes
 from manyheads.base.folders import JOURNAL, TRACEBACK, door, writing
-from manyheads.base.http import OverdueError, Pace, in_short, limiter
+from manyheads.base.http import OverdueError, Pace, limiter
 from manyheads.base.sqlite import reading
-from manyheads.base.text import shortened
 from manyheads.config import RunConfig
-from manyheads.config.environment import ADDRESSES, allowed_words
+from manyheads.config.environment import allowed_words
 from manyheads.core import Charge, Meter, Usage, unmetered
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import SHIPPED
+from manyheads.corpus.phrases import LEXICAL
 from manyheads.corpus.transfer import CorpusSource, Manifest, manifests_of
 from manyheads.engine.budget import Shared
 from manyheads.engine.folder import keep_config
@@ -47,8 +40,9 @@ from manyheads.engine.jobs import Executor, Failure, Job, ended_at
 from manyheads.engine.journal import Journal
 from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
+from manyheads.engine.seats import Seat, Seats, in_a_line, joined, placed, versions
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, files_in, versions
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in, vectors_of
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -60,54 +54,21 @@ log = logging.getLogger("manyheads")
 T = TypeVar("T")
 MOST_DEATHS = 3
 """Workers that a job may lose without a new turn; then it is set apart."""
-PLACING = 120.0
-"""Seconds in which a cluster must find a place for a worker."""
-REACH = 5.0
-"""Seconds in which a cluster must answer."""
 PATIENCE = 60.0
 """Seconds in which a worker must give a sign of life, and then answer."""
 LEAVE = 10.0
 """Seconds in which a worker whose job is stopped must remove its folder."""
 LEAST_DISK = 1e9
 """Bytes that a worker's node needs for the folders of its jobs."""
-STORE = 100_000_000
-"""Bytes of a local Ray's object store."""
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "1"}
-LISTENS = (
-    "Ray listens on all addresses of this machine, and whoever reaches its ports with its token runs code here;"
-    " the token changes with each start and stays on"
-)
 
 
-@dataclass
-class _Seat:
-    """A worker with the jobs that it has.
+class Cluster(Seats):
+    """A connected Ray with its workers; an `Engine`. Arguments as of `Seats`."""
 
-    Attributes:
-        alone: whether its job must have no other beside it.
-        ready: its versions, once it has been placed.
-    """
-
-    actor: Any
-    ready: asyncio.Future[dict[str, Any]]
-    jobs: int = 0
-    alone: bool = False
-
-
-class Cluster:
-    """A connected Ray with its workers; an `Engine`.
-
-    Args:
-        workers: their number.
-        lanes: jobs at once of each.
-        base: the folder for jobs' folders; None for each node's temporary one.
-    """
+    worker = JobWorker
 
     def __init__(self, ray: Any, workers: int, lanes: int, base: Path | None) -> None:
-        self.ray, self.workers, self.lanes, self._base = ray, workers, lanes, base
-        self._seats = list[_Seat]()
-        self._free = asyncio.Condition()
-        self._refusal: UserError | None = None
+        super().__init__(ray, workers, lanes, base)
         self._source: Any = None
         self._manifests = dict[str, asyncio.Task[tuple[Manifest, ...]]]()
         self._parts = dict[Path, Manifest]()
@@ -135,83 +96,32 @@ class Cluster:
             case outcome:
                 return outcome
 
-    def _place(self) -> _Seat:
-        actor = self.ray.remote(JobWorker).options(
-            num_cpus=1, max_concurrency=2 * self.lanes + 8, max_restarts=0, max_task_retries=0
-        )
-        addresses = {name: value for name in ADDRESSES if (value := os.environ.get(name))}
-        actor = actor.remote(str(self._base) if self._base else None, addresses)
-        return _Seat(actor, asyncio.ensure_future(self.about(actor)))
-
-    @asynccontextmanager
-    async def seat(self, *, alone: bool = False) -> AsyncGenerator[_Seat]:
-        """A worker with a free lane, or with no other job; placed if there are too few. Raises as `about` if none can be used."""
-        seat, errors = await self._taken(alone=alone), self.ray.exceptions
-        try:
-            yield seat
-        except errors.RayError as error:
-            if not isinstance(error, errors.RayTaskError):  # else it lives
-                self.drop(seat)
-            raise
-        finally:
-            await self._leave(seat)
-
-    async def _taken(self, *, alone: bool) -> _Seat:
-        """A placed worker. One that cannot be placed or used is done without, as long as there are others."""
-        while True:
-            async with self._free:
-                while (seat := self._choice(alone=alone)) is None:
-                    await self._free.wait()
-                seat.jobs, seat.alone = seat.jobs + 1, alone
-            try:
-                await asyncio.shield(seat.ready)
-                return seat
-            except BaseException as error:
-                unfit = isinstance(error, UserError)
-                if unfit and seat in self._seats:
-                    self.workers, self._refusal = self.workers - 1, error
-                    log.warning("warning: %s; %d workers are left", error.message, self.workers)
-                if isinstance(error, Exception):
-                    self.drop(seat)
-                await self._leave(seat)
-                if not unfit or not self.workers:
-                    raise
-
-    async def _leave(self, seat: _Seat) -> None:
-        async with self._free:
-            seat.jobs, seat.alone = seat.jobs - 1, False
-            self._free.notify_all()
-
-    def _choice(self, *, alone: bool) -> _Seat | None:
-        if self._refusal and not self.workers:
-            raise self._refusal
-        while len(self._seats) < self.workers:
-            self._seats.append(self._place())
-        free = [each for each in self._seats if not each.alone and each.jobs < (1 if alone else self.lanes)]
-        return min(free, key=lambda each: each.jobs, default=None)
-
-    def drop(self, seat: _Seat) -> None:
-        """Give a worker up; another one takes its place."""
-        if seat in self._seats:
-            self._seats.remove(seat)
-            with suppress(Exception):  # it may be gone
-                self.ray.kill(seat.actor)
-
     async def corpora(self, config: RunConfig) -> tuple[tuple[Manifest, Any], ...]:
         """What a run opens that a node may not have, and the actor that hands it out. Raises `CorpusError`, `EmbeddingError`."""
+        self._need_full(config.embedding)
         name = config.corpus
-        if self._base or name in SHIPPED or not system_of(config).corpus(config):
+        if self.base or name in SHIPPED or not system_of(config).corpus(config):
             return ()  # workers of this machine open the driver's folder
         if name not in self._manifests:
             options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
-            here = _placed(self.ray.get_runtime_context().get_node_id())
+            here = placed(self.ray.get_runtime_context().get_node_id())
             self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
             self._manifests[name] = asyncio.create_task(asyncio.to_thread(manifests_of, name, self._parts))
         return tuple((each, self._source) for each in await asyncio.shield(self._manifests[name]))
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
-        """See `worker.embedded`. Raises `UserError`."""
-        return await self.call(embedded, RunConfig(), choice, name, texts, meter=unmetered)
+        """See `worker.vectors_of`. Raises `UserError`."""
+        self._need_full(choice)
+        return await self.call(vectors_of, RunConfig(), choice, name, texts, meter=unmetered)
+
+    def _need_full(self, choice: str) -> None:
+        """Other nodes would look up a relative folder elsewhere."""
+        named = choice == "auto" or choice.startswith(LEXICAL)
+        if not (named or self.base or (folder := expanded(choice)).is_absolute()) and folder.is_dir():
+            raise EmbeddingError(
+                f"the embedding model {choice} is a folder relative to this process's, which other nodes do not know",
+                hint=f"put it into the same folder on all nodes, and name that in full: {folder.absolute()}",
+            )
 
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.
@@ -222,12 +132,12 @@ class Cluster:
         """
         found = list[CheckResult]()
         for node in (each for each in self.ray.nodes() if each["Alive"]):
-            name, here = f"node {node['NodeManagerHostname']}", _placed(node["NodeID"])
+            name, here = f"node {node['NodeManagerHostname']}", placed(node["NodeID"])
             actor = self.ray.remote(JobWorker).options(num_cpus=0, **here).remote(None)
             try:
                 about = await self.about(actor, tuple(variables), corpus)
             except (UserError, self.ray.exceptions.RayError) as error:
-                error = error if isinstance(error, UserError) else ModelError(_in_a_line(error))
+                error = error if isinstance(error, UserError) else ModelError(in_a_line(error))
                 found.append(CheckResult(name, str(error), error))
                 continue
             lacks = [f"{each} is not set" for each in about["missing"]]
@@ -238,45 +148,6 @@ class Cluster:
             error = ConfigError("; ".join(lacks), hint="give the node what it lacks, such as a .env file")
             found.append(CheckResult(name, str(error) if lacks else disk, error if lacks else None))
         return found
-
-    async def about(self, actor: Any, *wanted: Any) -> dict[str, Any]:
-        """See `JobWorker.about`. Raises `ModelError` without room for it, `ConfigError` if it cannot start or has another version."""
-        errors = self.ray.exceptions
-        try:
-            about = cast(dict[str, Any], await asyncio.wait_for(actor.about.remote(*wanted), PLACING))
-        except errors.RayError as error:
-            never = isinstance(error, (errors.RayTaskError, errors.ActorUnschedulableError))
-            if never or getattr(error, "actor_init_failed", False):
-                raise ConfigError(
-                    f"Ray: a worker cannot start: {_in_a_line(error)}",
-                    hint="manyheads check SYSTEM --engine ray names the nodes; install the same versions on all",
-                ) from error
-            raise
-        except TimeoutError as error:
-            raise ModelError(
-                f"Ray: no node has a free processor for a worker since {PLACING:.0f} s",
-                hint="fewer --workers, or wait for the others' work: ray status",
-            ) from error
-        for name, version in versions().items():
-            if about[name] != version:
-                raise ConfigError(
-                    f"Ray: {about['node']} has {name} {about[name]}, this process {version}",
-                    hint="on all nodes, install the same versions of Python, Ray and manyheads",
-                )
-        return about
-
-
-def _placed(node: str) -> dict[str, Any]:
-    """Ray's options of an actor on one node."""
-    strategies = import_module("ray.util.scheduling_strategies")
-    return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)}
-
-
-def _in_a_line(error: Exception) -> str:
-    """The last line of Ray's error, which is the reason, after the address of the node if it is named."""
-    node, last = re.search(r"\bip[=:]\s*([\w.:]+)", str(error)), str(error).strip().rpartition("\n")[2]
-    reason = scrubbed(shortened(last, 300)) or type(error).__name__
-    return f"{node[1]}: {reason}" if node else reason
 
 
 @contextmanager
@@ -292,59 +163,8 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
         ConfigError: Ray is not installed, or the address is none.
         ModelError: there is no Ray at the address, or it has another version.
     """
-    address = address or os.environ.get("RAY_ADDRESS") or None
-    if address and address.startswith("ray://"):
-        raise ConfigError(
-            f"--address {address}: Ray Client (ray://) cannot carry the streams of jobs",
-            hint="run the command on a node of the cluster, with --address HOST:6379 or --address auto",
-        )
-    need_extra("ray", "--engine ray")
-    os.environ.update({key: os.environ.get(key, value) for key, value in QUIET.items()})
-    long = len(tempfile.gettempdir()) > 24  # the names of Ray's sockets are 80 longer, and may have 104
-    short = "/tmp" if long and os.path.isdir("/tmp") else None
-    own = None if address else Path(tempfile.mkdtemp(prefix="mh-ray-", dir=short))
-    if own:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        _warn_once()
-    ray: Any = import_module("ray")
-    try:
-        _join(ray, address, own, workers)
-        free = (os.cpu_count() if own else int(ray.available_resources().get("CPU", 1))) or 1
+    with joined(address, workers) as (ray, free, own):
         yield Cluster(ray, workers or free, lanes, own)
-    finally:
-        ray.shutdown()
-        if own:
-            shutil.rmtree(own, ignore_errors=True)
-
-
-def _join(ray: Any, address: str | None, own: Path | None, workers: int | None) -> None:
-    host, _, port = (address or "").rpartition(":")
-    quiet = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
-    local = {
-        "include_dashboard": False, "_temp_dir": str(own), "object_store_memory": STORE,
-        "num_cpus": workers or os.cpu_count() or 1,
-    }  # fmt: skip
-    try:
-        if host:  # Ray itself tries for minutes
-            socket.create_connection((host.strip("[]"), int(port)), REACH).close()
-        ray.init(**quiet, **({"address": address} if address else local))
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        where = f"no cluster of ours at {address}" if address else "it cannot be started"
-        raise ModelError(
-            f"Ray: {where}: {in_short(error, 400)}",
-            hint="check with: ray status; all nodes need one token and the same versions of Python and Ray"
-            if address
-            else "see whether /dev/shm and the temporary folder have room, or run it without --engine ray",
-        ) from error
-
-
-def _warn_once() -> None:
-    mark = cache_folder() / "ray-listens"
-    if not mark.exists():
-        log.warning("warning: %s", LISTENS)
-        with suppress(OSError):
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
 
 
 @dataclass(frozen=True)
@@ -409,19 +229,19 @@ class _Attempts:
                 async with self.cluster.seat(alone=len(deaths) == MOST_DEATHS - 1) as seat:
                     return await self._run_on(seat)
             except errors.RayTaskError as error:
-                return self._set_apart([str(error)], f"its worker failed: {_in_a_line(error)}")
+                return self._set_apart([str(error)], f"its worker failed: {in_a_line(error)}")
             except errors.RayError as error:
                 deaths = [*(deaths if self._turns == turns else ()), str(error)]
                 if len(deaths) == MOST_DEATHS:
                     return self._set_apart(deaths, f"its worker died {MOST_DEATHS} times without a new turn")
 
-    async def _run_on(self, seat: _Seat) -> Any:
+    async def _run_on(self, seat: Seat) -> Any:
         raise NotImplementedError
 
     def _set_apart(self, errors: Sequence[str], reason: str) -> Failure:
         return Failure(f"Ray: {reason}\n  next: give the nodes more memory, or run it without --engine ray")
 
-    async def _stream(self, seat: _Seat, parcel: Parcel | Call) -> Any:
+    async def _stream(self, seat: Seat, parcel: Parcel | Call) -> Any:
         """Send it to a worker and answer the worker's messages; returns the outcome."""
         ticket = uuid4().hex
         stream = seat.actor.run.options(num_returns="streaming").remote(ticket, parcel)
@@ -439,7 +259,7 @@ class _Attempts:
                     await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
-    async def _next_batch(self, stream: Any, seat: _Seat) -> list[Message]:
+    async def _next_batch(self, stream: Any, seat: Seat) -> list[Message]:
         """The next messages; none at the end. A worker that is silent for long and does not answer either is given up."""
         coming, asked = _task(_batch_of(stream)), list[asyncio.Task[Any]]()
         try:
@@ -460,7 +280,7 @@ class _CallAttempts(_Attempts):
 
     call: Call
 
-    async def _run_on(self, seat: _Seat) -> Any:
+    async def _run_on(self, seat: Seat) -> Any:
         return await self._stream(seat, self.call)
 
 
@@ -473,7 +293,7 @@ class _JobAttempts(_Attempts):
     journal: Journal
     note: Callable[[AnyEvent], None]
 
-    async def _run_on(self, seat: _Seat) -> Failure | None:
+    async def _run_on(self, seat: Seat) -> Failure | None:
         corpora = await self.cluster.corpora(self.job.config)
         return await self._stream(seat, await asyncio.to_thread(self._parcel, corpora))
 

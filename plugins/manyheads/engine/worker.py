@@ -10,7 +10,6 @@ import itertools
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -19,12 +18,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from platform import python_version
 from typing import Any, TypeAlias
 
-from manyheads import __version__
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
-from manyheads.base.files import replace_bytes
+from manyheads.base.files import expanded, replace_bytes
 from manyheads.base.folders import CONFIG, JOURNAL, door
 from manyheads.base.http import GATE, OverdueError, Pace
 from manyheads.config import RunConfig
@@ -40,6 +37,7 @@ from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
 from manyheads.engine.local import Work, failure_of
+from manyheads.engine.seats import versions
 from manyheads.engine.session import HostFactory, Session
 from manyheads.literature.lookup import RECORD, LookupCache
 
@@ -276,12 +274,6 @@ def files_in(folder: Path) -> Iterator[Path]:
                 yield Path(base) / name
 
 
-def versions() -> dict[str, str]:
-    """What the driver and its workers must have the same of, in this process."""
-    ray = getattr(sys.modules.get("ray"), "__version__", "")
-    return {"Python": python_version(), "Ray": ray, "manyheads": __version__}
-
-
 class JobWorker:
     """A process that runs jobs, several at once; an actor of Ray.
 
@@ -374,6 +366,7 @@ class JobWorker:
                 for manifest, source in parcel.corpora:
                     copy = await local_copy(manifest, partial(_piece, source))
                     COPIES[manifest.corpus] = COPIES[manifest.fingerprint] = copy
+                need_here(parcel.embedding)
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{parcel.folder}/"
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
@@ -401,7 +394,16 @@ class JobWorker:
         wire.send("end", failure)
 
 
-async def embedded(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:
+def need_here(choice: str) -> None:
+    """Raises `EmbeddingError` if an embedding model is named by a folder that this node lacks."""
+    if os.path.isabs(folder := expanded(choice)) and not folder.is_dir():
+        raise EmbeddingError(
+            f"{socket.gethostname()}: there is no embedding model in {choice}",
+            hint="put its folder there on each node",
+        )
+
+
+async def vectors_of(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:
     """The vectors of texts, (n, dim) float32; a `Work`. Raises `EmbeddingError` if a model is not here or has another name."""
     try:
         model = await asyncio.to_thread(load_embedder, choice)

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from platform import python_version
@@ -46,8 +46,36 @@ Message: TypeAlias = tuple[str, int, tuple[Any, ...]]
 """Kind, number, content."""
 JOB = "manyheads-job-"
 """Beginning of the names of jobs' folders on a worker."""
+SOON = 0.05
+"""Seconds for which what needs no answer may wait for other messages: each sending costs a millisecond on both sides."""
 STALE = 86_400.0
 """Seconds after which a folder that a killed worker left is removed."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A config on its way. Its class is made at run time, so that pickle would make it again of each config."""
+
+    config: RunConfig
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (_pickled(type(self.config)), self.config.__getstate__())
+
+
+def _unpacked(kind: bytes, state: dict[str, Any]) -> Packed:
+    config = _unpickled(kind).model_construct()
+    config.__setstate__(state)
+    return Packed(config)
+
+
+@cache
+def _pickled(kind: type[RunConfig]) -> bytes:
+    return import_module("ray.cloudpickle").dumps(kind)
+
+
+@cache
+def _unpickled(kind: bytes) -> type[RunConfig]:
+    return import_module("ray.cloudpickle").loads(kind)
 
 
 @dataclass(frozen=True)
@@ -66,7 +94,7 @@ class Parcel:
         here: the driver's working folder.
     """
 
-    config: RunConfig
+    config: Packed
     folder: str
     files: Mapping[str, bytes]
     journal: bytes | None
@@ -89,7 +117,7 @@ class Call:
     """
 
     work: Work
-    config: RunConfig
+    config: Packed
     arguments: tuple[Any, ...]
     files: Mapping[str, bytes]
     allowed: frozenset[str]
@@ -100,24 +128,38 @@ class Wire:
 
     Args:
         root: the worker's folder, which no message names.
+
+    Attributes:
+        before: called before messages are sent; it may add to them.
     """
 
     def __init__(self, root: str) -> None:
         self.root, self._numbers = root, itertools.count(1)
-        self._messages = asyncio.Queue[Message]()
+        self._loop, self._messages = asyncio.get_running_loop(), list[Message]()
+        self._due, self._timer = asyncio.Event(), None
         self._waiting = dict[int, asyncio.Future[None]]()
+        self.before: Callable[[], None] = _add_nothing
         self.closed = asyncio.Event()
+
+    def wake(self, *, at_once: bool) -> None:
+        """Send what there is."""
+        if at_once:
+            self._due.set()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(SOON, self._due.set)
 
     def send(self, kind: str, *parts: Any) -> int:
         """Send what needs no answer; returns its number."""
         number = next(self._numbers)
-        self._messages.put_nowait((kind, number, parts))
+        self._messages.append((kind, number, parts))
+        self.wake(at_once=kind == "end")
         return number
 
     def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
         """Send what the driver answers; returns its number, and the answer to wait for."""
         number = self.send(kind, *parts)
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.wake(at_once=True)
+        answer = self._waiting[number] = self._loop.create_future()
         return number, answer
 
     def answer(self, number: int, problem: Any) -> None:
@@ -132,14 +174,17 @@ class Wire:
             answer.set_exception(OverdueError(problem[0], paused=problem[1]) if late else problem)
 
     async def batches(self) -> AsyncGenerator[list[Message]]:
-        """The messages as they come, several together if they came together; the last one's kind is `end`."""
-        while True:
-            batch = [await self._messages.get()]
-            while not self._messages.empty():
-                batch.append(self._messages.get_nowait())
-            yield batch
-            if batch[-1][0] == "end":
-                return
+        """The messages, several together if they came together; the last one's kind is `end`."""
+        batch = list[Message]()
+        while not batch or batch[-1][0] != "end":
+            await self._due.wait()
+            self.before()
+            batch, self._messages = self._messages, []
+            self._due.clear()
+            if self._timer:
+                self._timer = self._timer.cancel()
+            if batch:
+                yield batch
 
     def placeless(self, value: Any) -> Any:
         """The same with the driver's folders."""
@@ -177,8 +222,11 @@ class Wire:
         self.send("pause", server, pace, seconds)
 
 
+def _add_nothing() -> None: ...
+
+
 class Mirror:
-    """A run's folder on a worker: what has changed in it goes to the driver.
+    """A run's folder on a worker: what has changed in it goes to the driver, then its events.
 
     Args:
         there: files that the driver has already.
@@ -187,7 +235,7 @@ class Mirror:
     def __init__(self, folder: Path, wire: Wire, there: Collection[str]) -> None:
         self._folder, self._wire = folder, wire
         self._known = {name: self._state(folder / name) for name in there}
-        self._rows = set[bytes]()
+        self._rows, self._events = set[bytes](), list[AnyEvent]()
         self.session: Session | None = None
         if (folder / RECORD).exists():
             self._note_rows()
@@ -197,8 +245,18 @@ class Mirror:
         stat = path.stat()
         return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
+    def note(self, event: AnyEvent) -> None:
+        """Send an event and what has changed with it soon."""
+        self._events.append(event)
+        self._wire.wake(at_once=False)
+
+    def flush(self) -> None:
+        """Send events that wait."""
+        if self._events:
+            self.sync()
+
     def sync(self) -> None:
-        """Send changes of the folder: the new end of a log, other files whole."""
+        """Send changes of the folder: the new end of a log, other files whole; then the events that wait."""
         with suppress(OSError):  # it is in use; see `STALE`
             os.utime(self._wire.root)
         if (self._folder / RECORD).exists() and (rows := self._note_rows()):
@@ -222,6 +280,9 @@ class Mirror:
             else:
                 self._wire.send("file", name, self._wire.placeless(content))
         self._known = now
+        for event in self._events:
+            self._wire.send("event", event)
+        self._events.clear()
 
     def _note_rows(self) -> list[tuple[bytes, float, str]]:
         with LookupCache(self._folder / RECORD, record=True) as record:
@@ -231,11 +292,13 @@ class Mirror:
 
     def _send_config(self, header: str) -> None:
         assert self.session
-        self._wire.send("config", moved(self.session.config, self._wire.placeless), header)
+        self._wire.send("config", moved(self.session.config, self._wire.placeless).__getstate__(), header)
 
 
 class MirroredJournal(Journal):
     """A journal of a worker: a turn is recorded once the driver has it on disk."""
+
+    safety = "process"
 
     def __init__(self, path: Path, wire: Wire, mirror: Mirror) -> None:
         super().__init__(path)
@@ -346,10 +409,11 @@ class JobWorker:
         if wire := self._wires.get(ticket):
             await wire.closed.wait()
 
-    async def answer(self, ticket: str, number: int, problem: Any) -> None:
-        """The driver's answer to a message; see `Wire.answer`."""
+    async def answer(self, ticket: str, answers: Sequence[tuple[int, Any]]) -> None:
+        """The driver's answers to messages; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
-            wire.answer(number, problem)
+            for number, problem in answers:
+                wire.answer(number, problem)
 
     async def _call(self, wire: Wire, root: Path, call: Call) -> None:
         GATE.set(wire)
@@ -357,7 +421,7 @@ class JobWorker:
         try:
             with door(None):
                 await asyncio.to_thread(write_files, call.files, root)
-                config = moved(call.config, lambda name: _under(root, name, call.files))
+                config = moved(call.config.config, lambda name: _under(root, name, call.files))
                 outcome = await call.work(wire.pay, config, *call.arguments)
         except UserError as error:
             outcome = error
@@ -377,20 +441,17 @@ class JobWorker:
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
                 mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
                 session = mirror.session = Session(
-                    moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
+                    moved(parcel.config.config, lambda name: _under(root, name, parcel.files)), folder,
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,
                     journal=lambda path: MirroredJournal(path, wire, mirror), embedder=lambda config: parcel.embedding,
                 )  # fmt: skip
-
-                def note(event: AnyEvent) -> None:
-                    mirror.sync()
-                    wire.send("event", event)
-
-                failure = await failure_of(session, parcel.factory, note)
+                wire.before = mirror.flush
+                failure = await failure_of(session, parcel.factory, mirror.note)
                 if folder.exists():
                     mirror.sync()
         except UserError as error:
             failure = Failure(str(error), error.message)
+        wire.before = _add_nothing  # the folder goes
         if failure:
             failure = replace(
                 failure, reason=wire.placeless(failure.reason), cause=wire.placeless(failure.cause)

@@ -18,6 +18,7 @@ from manyheads.engine import cluster, worker
 from manyheads.engine.budget import Budget
 from manyheads.engine.cluster import Cluster, connected
 from manyheads.engine.jobs import Job, Scheduler
+from manyheads.engine.journal import Journal
 from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import validate
@@ -29,18 +30,26 @@ REVIEW: dict[str, Any] = {**OFFLINE, "system": "conference-review", "conference-
 _number = itertools.count()
 
 
-JOURNEYS = list[float]()
-"""Of a worker's process: seconds of each turn."""
+MOMENTS = dict[tuple[str, Place], float]()
+"""Of a process: when each turn began its journey to the driver's disk, and ended it; the clock is the machine's."""
 
 
-class TimedJournal(worker.MirroredJournal):
-    """Notes how long its turns are on their way to the driver's disk."""
+class EndJournal(Journal):
+    """Of the driver."""
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
-        began = time.perf_counter()
         await super().keep(place, digest, request, reply)
-        JOURNEYS.append(time.perf_counter() - began)
+        MOMENTS[self.path.parent.name, place] = time.monotonic()
+
+
+class BeginJournal(worker.MirroredJournal):
+    """Of a worker."""
+
+    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """See `Journal.keep`."""
+        MOMENTS[self.path.parent.name, place] = time.monotonic()
+        await super().keep(place, digest, request, reply)
 
 
 class TimedWorker(worker.JobWorker):
@@ -48,12 +57,12 @@ class TimedWorker(worker.JobWorker):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        worker.MirroredJournal = TimedJournal
+        worker.MirroredJournal = BeginJournal
 
-    async def journeys(self) -> list[float]:
-        """Those since the last look."""
-        noted = JOURNEYS.copy()
-        JOURNEYS.clear()
+    async def begun(self) -> dict[tuple[str, Place], float]:
+        """The turns since the last look."""
+        noted = MOMENTS.copy()
+        MOMENTS.clear()
         return noted
 
 
@@ -63,7 +72,7 @@ def team(size: Size) -> dict[str, Any]:
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
-    cluster.JobWorker = TimedWorker
+    cluster.JobWorker, cluster.Journal = TimedWorker, EndJournal
     try:
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder)
@@ -84,7 +93,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
                 aim,
             )
     finally:
-        cluster.JobWorker = worker.JobWorker
+        cluster.JobWorker, cluster.Journal = worker.JobWorker, Journal
 
 
 async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]:
@@ -142,8 +151,12 @@ async def _turns(one: Cluster, size: Size, base: Path, at_once: int) -> list[flo
 
 
 async def _journeys(one: Cluster) -> list[float]:
+    """Seconds of each turn since the last look."""
     async with one.seat() as seat:
-        return await seat.actor.journeys.remote()
+        begun = await seat.actor.begun.remote()
+    took = [MOMENTS[turn] - at for turn, at in begun.items()]
+    MOMENTS.clear()
+    return took
 
 
 async def _seconds(engine: Engine, config: dict[str, Any], count: int, base: Path) -> float:

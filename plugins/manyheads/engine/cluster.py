@@ -563,7 +563,8 @@ class _Desk:
         kind, number, parts = message
         match kind:
             case "keep":
-                await self._keep(number, *parts)
+                await self._job.journal.keep(*parts)  # on disk before the next request is paid
+                self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
             case "state":
                 self._job.journal.state(*parts)
             case "give_up":
@@ -588,15 +589,6 @@ class _Desk:
                 self._write(kind, *parts)
             case _:
                 await asyncio.to_thread(self._write, kind, *parts)
-
-    async def _keep(self, number: int, *turn: Any) -> None:
-        try:
-            await self._job.journal.keep(*turn)
-        except JournalError as error:
-            self._answer(number, error)
-            raise
-        self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
-        self._answer(number)
 
     def _write(self, kind: str, *parts: Any) -> None:
         """Mirror a change of the run's folder."""

@@ -1,8 +1,8 @@
 """A run on a worker of a cluster: in a folder of its own, with each write mirrored to the driver, whose folder is the truth.
 
 A job is one stream of messages to the driver, in order: what the journal writes, the look-ups' record, the files, the events, the
-end. Before a turn goes on, the driver has its reply on disk. Requests wait for the driver to pay for them and for their slot at the
-server: a worker that the driver has given up gets no answer, and asks nothing more.
+end. Requests wait for the driver to pay for them and for their slot at the server. It takes messages in order, so that what was
+recorded before is on its disk by then. A worker that the driver has given up gets no answer, and asks nothing more.
 """
 
 import asyncio
@@ -152,7 +152,7 @@ class Wire:
         """Send what needs no answer; returns its number."""
         number = next(self._numbers)
         self._messages.append((kind, number, parts))
-        self.wake(at_once=kind == "end")
+        self.wake(at_once=kind in ("keep", "end"))
         return number
 
     def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
@@ -296,7 +296,7 @@ class Mirror:
 
 
 class MirroredJournal(Journal):
-    """A journal of a worker: a turn is recorded once the driver has it on disk."""
+    """A journal of a worker: the driver writes each turn, before it lets the run pay for another request."""
 
     safety = "process"
 
@@ -307,9 +307,8 @@ class MirroredJournal(Journal):
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
-        _, written = self._wire.request("keep", place, digest, request, reply)
+        self._wire.send("keep", place, digest, request, reply)
         await super().keep(place, digest, request, reply)
-        await written
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """See `Journal.state`."""

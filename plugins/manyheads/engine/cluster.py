@@ -48,7 +48,7 @@ from manyheads.engine.journal import Journal
 from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Packed, Parcel, embedded, files_in, versions
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, files_in, versions
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -125,7 +125,7 @@ class Cluster:
     async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
         """See `Engine`."""
         files = await asyncio.to_thread(_files_of, config)
-        call = Call(work, Packed(config), arguments, files, frozenset(allowed_words()))
+        call = Call(work, config, arguments, files, frozenset(allowed_words()))
         match await _CallAttempts(self, meter, call).run():
             case UserError() as error:
                 raise error
@@ -494,7 +494,7 @@ class _JobAttempts(_Attempts):
             with reading(folder / RECORD) as record:
                 files[str(folder / RECORD)] = record.serialize()
         return Parcel(
-            Packed(config), str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
+            config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
             embedder_of(config), corpora, executor.accept_changes, executor.again, frozenset(allowed_words()),
             os.getcwd(),
         )  # fmt: skip
@@ -551,7 +551,6 @@ class _Desk:
     actor: Any
     ticket: str
     _leases: dict[int, _Loan] = field(default_factory=dict[int, _Loan])
-    _answers: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
 
     @property
     def _job(self) -> _JobAttempts:
@@ -615,13 +614,7 @@ class _Desk:
                 replace_bytes(path, parts[1])
 
     def _answer(self, number: int, problem: Any = None) -> None:
-        if not self._answers:  # those of one moment go together
-            asyncio.get_running_loop().call_soon(self._send_answers)
-        self._answers.append((number, problem))
-
-    def _send_answers(self) -> None:
-        answers, self._answers = self._answers, []
-        self.actor.answer.remote(self.ticket, answers)
+        self.actor.answer.remote(self.ticket, number, problem)
 
     def _lend(self, number: int, slot: AbstractAsyncContextManager[None], charge: Charge) -> None:
         lease = self._leases[number] = _Loan(charge)

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from platform import python_version
@@ -53,32 +53,6 @@ STALE = 86_400.0
 
 
 @dataclass(frozen=True)
-class Packed:
-    """A config on its way. Its class is made at run time, so that pickle would make it again of each config."""
-
-    config: RunConfig
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpacked, (_pickled(type(self.config)), self.config.__getstate__())
-
-
-def _unpacked(kind: bytes, state: dict[str, Any]) -> Packed:
-    config = _unpickled(kind).model_construct()
-    config.__setstate__(state)
-    return Packed(config)
-
-
-@cache
-def _pickled(kind: type[RunConfig]) -> bytes:
-    return import_module("ray.cloudpickle").dumps(kind)
-
-
-@cache
-def _unpickled(kind: bytes) -> type[RunConfig]:
-    return import_module("ray.cloudpickle").loads(kind)
-
-
-@dataclass(frozen=True)
 class Parcel:
     """All that a worker needs of a job.
 
@@ -94,7 +68,7 @@ class Parcel:
         here: the driver's working folder.
     """
 
-    config: Packed
+    config: RunConfig
     folder: str
     files: Mapping[str, bytes]
     journal: bytes | None
@@ -117,7 +91,7 @@ class Call:
     """
 
     work: Work
-    config: Packed
+    config: RunConfig
     arguments: tuple[Any, ...]
     files: Mapping[str, bytes]
     allowed: frozenset[str]
@@ -135,30 +109,27 @@ class Wire:
 
     def __init__(self, root: str) -> None:
         self.root, self._numbers = root, itertools.count(1)
-        self._loop, self._messages = asyncio.get_running_loop(), list[Message]()
-        self._due, self._timer = asyncio.Event(), None
+        self._loop, self._messages, self._due = asyncio.get_running_loop(), list[Message](), asyncio.Event()
         self._waiting = dict[int, asyncio.Future[None]]()
-        self.before: Callable[[], None] = _add_nothing
+        self.before: Callable[[], object] = lambda: None
         self.closed = asyncio.Event()
 
-    def wake(self, *, at_once: bool) -> None:
-        """Send what there is."""
+    def wake(self) -> None:
+        """Send soon what there is by then."""
+        self._loop.call_later(SOON, self._due.set)
+
+    def send(self, kind: str, *parts: Any, at_once: bool = False) -> int:
+        """Send what needs no answer; returns its number."""
+        if not self._messages:
+            self.wake()
+        self._messages.append((kind, number := next(self._numbers), parts))
         if at_once:
             self._due.set()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(SOON, self._due.set)
-
-    def send(self, kind: str, *parts: Any) -> int:
-        """Send what needs no answer; returns its number."""
-        number = next(self._numbers)
-        self._messages.append((kind, number, parts))
-        self.wake(at_once=kind in ("keep", "end"))
         return number
 
     def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
         """Send what the driver answers; returns its number, and the answer to wait for."""
-        number = self.send(kind, *parts)
-        self.wake(at_once=True)
+        number = self.send(kind, *parts, at_once=True)
         answer = self._waiting[number] = self._loop.create_future()
         return number, answer
 
@@ -181,8 +152,6 @@ class Wire:
             self.before()
             batch, self._messages = self._messages, []
             self._due.clear()
-            if self._timer:
-                self._timer = self._timer.cancel()
             if batch:
                 yield batch
 
@@ -222,9 +191,6 @@ class Wire:
         self.send("pause", server, pace, seconds)
 
 
-def _add_nothing() -> None: ...
-
-
 class Mirror:
     """A run's folder on a worker: what has changed in it goes to the driver, then its events.
 
@@ -235,7 +201,7 @@ class Mirror:
     def __init__(self, folder: Path, wire: Wire, there: Collection[str]) -> None:
         self._folder, self._wire = folder, wire
         self._known = {name: self._state(folder / name) for name in there}
-        self._rows, self._events = set[bytes](), list[AnyEvent]()
+        self._rows, self.events = set[bytes](), list[AnyEvent]()
         self.session: Session | None = None
         if (folder / RECORD).exists():
             self._note_rows()
@@ -247,16 +213,18 @@ class Mirror:
 
     def note(self, event: AnyEvent) -> None:
         """Send an event and what has changed with it soon."""
-        self._events.append(event)
-        self._wire.wake(at_once=False)
-
-    def flush(self) -> None:
-        """Send events that wait."""
-        if self._events:
-            self.sync()
+        self.events.append(event)
+        self._wire.wake()
 
     def sync(self) -> None:
-        """Send changes of the folder: the new end of a log, other files whole; then the events that wait."""
+        """Send changes of the folder, unless it is gone: the new end of a log, other files whole. Then the events."""
+        if self._folder.exists():
+            self._send_changes()
+        for event in self.events:
+            self._wire.send("event", event)
+        self.events.clear()
+
+    def _send_changes(self) -> None:
         with suppress(OSError):  # it is in use; see `STALE`
             os.utime(self._wire.root)
         if (self._folder / RECORD).exists() and (rows := self._note_rows()):
@@ -280,9 +248,6 @@ class Mirror:
             else:
                 self._wire.send("file", name, self._wire.placeless(content))
         self._known = now
-        for event in self._events:
-            self._wire.send("event", event)
-        self._events.clear()
 
     def _note_rows(self) -> list[tuple[bytes, float, str]]:
         with LookupCache(self._folder / RECORD, record=True) as record:
@@ -307,7 +272,7 @@ class MirroredJournal(Journal):
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
-        self._wire.send("keep", place, digest, request, reply)
+        self._wire.send("keep", place, digest, request, reply, at_once=True)
         await super().keep(place, digest, request, reply)
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
@@ -408,11 +373,10 @@ class JobWorker:
         if wire := self._wires.get(ticket):
             await wire.closed.wait()
 
-    async def answer(self, ticket: str, answers: Sequence[tuple[int, Any]]) -> None:
-        """The driver's answers to messages; see `Wire.answer`."""
+    async def answer(self, ticket: str, number: int, problem: Any) -> None:
+        """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
-            for number, problem in answers:
-                wire.answer(number, problem)
+            wire.answer(number, problem)
 
     async def _call(self, wire: Wire, root: Path, call: Call) -> None:
         GATE.set(wire)
@@ -420,11 +384,11 @@ class JobWorker:
         try:
             with door(None):
                 await asyncio.to_thread(write_files, call.files, root)
-                config = moved(call.config.config, lambda name: _under(root, name, call.files))
+                config = moved(call.config, lambda name: _under(root, name, call.files))
                 outcome = await call.work(wire.pay, config, *call.arguments)
         except UserError as error:
             outcome = error
-        wire.send("end", outcome)
+        wire.send("end", outcome, at_once=True)
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
@@ -440,23 +404,22 @@ class JobWorker:
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
                 mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
                 session = mirror.session = Session(
-                    moved(parcel.config.config, lambda name: _under(root, name, parcel.files)), folder,
+                    moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,
                     journal=lambda path: MirroredJournal(path, wire, mirror), embedder=lambda config: parcel.embedding,
                 )  # fmt: skip
-                wire.before = mirror.flush
+                wire.before = lambda: mirror.events and mirror.sync()
                 failure = await failure_of(session, parcel.factory, mirror.note)
-                if folder.exists():
-                    mirror.sync()
+                mirror.sync()
         except UserError as error:
             failure = Failure(str(error), error.message)
-        wire.before = _add_nothing  # the folder goes
+        wire.before = lambda: None  # the folder goes
         if failure:
             failure = replace(
                 failure, reason=wire.placeless(failure.reason), cause=wire.placeless(failure.cause)
             )
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
-        wire.send("end", failure)
+        wire.send("end", failure, at_once=True)
 
 
 async def embedded(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:

@@ -102,9 +102,6 @@ class Wire:
 
     Args:
         root: the worker's folder, which no message names.
-
-    Attributes:
-        before: called before messages are sent; it may add to them.
     """
 
     def __init__(self, root: str) -> None:
@@ -112,6 +109,7 @@ class Wire:
         self._loop, self._messages, self._due = asyncio.get_running_loop(), list[Message](), asyncio.Event()
         self._waiting = dict[int, asyncio.Future[None]]()
         self.before: Callable[[], object] = lambda: None
+        """Called before messages are sent; it may add to them."""
         self.closed = asyncio.Event()
 
     def wake(self) -> None:
@@ -240,8 +238,9 @@ class Mirror:
             if before == state:
                 continue
             content = (self._folder / name).read_bytes()
-            if name == CONFIG:
-                self._send_config(content.split(b"\n", 1)[0].decode())
+            if name == CONFIG and self.session:
+                config = moved(self.session.config, self._wire.placeless).__getstate__()
+                self._wire.send("config", config, content.split(b"\n", 1)[0].decode())
             elif name.endswith(".jsonl") and before and before[1] == state[1] and len(content) >= before[2]:
                 self._wire.send("more", name, self._wire.placeless(content[before[2] :]))
                 now[name] = *state[:2], len(content)
@@ -254,10 +253,6 @@ class Mirror:
             rows = record.rows(self._rows)
         self._rows.update(key for key, *_ in rows)
         return rows
-
-    def _send_config(self, header: str) -> None:
-        assert self.session
-        self._wire.send("config", moved(self.session.config, self._wire.placeless).__getstate__(), header)
 
 
 class MirroredJournal(Journal):

@@ -2,11 +2,15 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (sys.path[0], os.environ.get("PYTHONPATH")))
+)  # Ray's workers do, too
 
 from bench.figures import FULL, Bench  # noqa: E402
 

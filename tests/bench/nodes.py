@@ -14,10 +14,12 @@ from typing import Any
 from bench.figures import Figure, Size, Watch
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import Place
+from manyheads.core.results import RESULT
 from manyheads.engine import cluster, worker
 from manyheads.engine.budget import Budget
 from manyheads.engine.cluster import Cluster, connected
 from manyheads.engine.jobs import Job, Scheduler
+from manyheads.engine.journal import Journal
 from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import validate
@@ -29,18 +31,26 @@ REVIEW: dict[str, Any] = {**OFFLINE, "system": "conference-review", "conference-
 _number = itertools.count()
 
 
-JOURNEYS = list[float]()
-"""Of a worker's process: seconds of each turn."""
+MOMENTS = dict[tuple[str, Place], float]()
+"""Of a process: when each turn began its journey to the driver's disk, and ended it; the clock is the machine's."""
 
 
-class TimedJournal(worker.MirroredJournal):
-    """Notes how long its turns are on their way to the driver's disk."""
+class EndJournal(Journal):
+    """Of the driver."""
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
-        began = time.perf_counter()
         await super().keep(place, digest, request, reply)
-        JOURNEYS.append(time.perf_counter() - began)
+        MOMENTS[self.path.parent.name, place] = time.monotonic()
+
+
+class BeginJournal(worker.MirroredJournal):
+    """Of a worker."""
+
+    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """See `Journal.keep`."""
+        MOMENTS[self.path.parent.name, place] = time.monotonic()
+        await super().keep(place, digest, request, reply)
 
 
 class TimedWorker(worker.JobWorker):
@@ -48,12 +58,12 @@ class TimedWorker(worker.JobWorker):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        worker.MirroredJournal = TimedJournal
+        worker.MirroredJournal = BeginJournal
 
-    async def journeys(self) -> list[float]:
-        """Those since the last look."""
-        noted = JOURNEYS.copy()
-        JOURNEYS.clear()
+    async def begun(self) -> dict[tuple[str, Place], float]:
+        """The turns since the last look."""
+        noted = MOMENTS.copy()
+        MOMENTS.clear()
         return noted
 
 
@@ -63,7 +73,7 @@ def team(size: Size) -> dict[str, Any]:
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
-    cluster.JobWorker = TimedWorker
+    cluster.JobWorker, cluster.Journal = TimedWorker, EndJournal
     try:
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder)
@@ -84,7 +94,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
                 aim,
             )
     finally:
-        cluster.JobWorker = worker.JobWorker
+        cluster.JobWorker, cluster.Journal = worker.JobWorker, Journal
 
 
 async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]:
@@ -123,6 +133,17 @@ async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]
             "≤ 20 ms more",
             more,
         )
+    count = size.jobs[1]
+    ours, here = [await _seconds(each, REVIEW, count, base, again=True) for each in (one, Process(LANES))]
+    yield Figure(
+        f"{count} jobs whose turns are recorded, a job",
+        ours / count * 1000,
+        "ms",
+        here / count * 1000,
+        "one process",
+        "≤ 20 ms more",
+        f"{(ours - here) / count * 1000:+.1f} ms a job",
+    )
     steps = math.log(size.jobs[-1] / size.jobs[0])
     yield Figure(
         "exponent of the cost of jobs",
@@ -142,27 +163,36 @@ async def _turns(one: Cluster, size: Size, base: Path, at_once: int) -> list[flo
 
 
 async def _journeys(one: Cluster) -> list[float]:
+    """Seconds of each turn since the last look."""
     async with one.seat() as seat:
-        return await seat.actor.journeys.remote()
+        begun = await seat.actor.begun.remote()
+    took = [MOMENTS[turn] - at for turn, at in begun.items()]
+    MOMENTS.clear()
+    return took
 
 
-async def _seconds(engine: Engine, config: dict[str, Any], count: int, base: Path) -> float:
-    """What so many jobs take in a new folder."""
+async def _seconds(
+    engine: Engine, config: dict[str, Any], count: int, base: Path, *, again: bool = False
+) -> float:
+    """What so many jobs take in a new folder; or in one that has all their turns, but no results."""
     out = base / f"jobs-{next(_number)}"
     out.mkdir()
     (text := out / "owls.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     more = {"inputs": {"subject": str(text)}} if config is REVIEW else {}
     jobs = [_job(validate({**config, **more, "seed": seed}, "bench"), out) for seed in range(count)]
-    budget = Budget(BudgetConfig())
+    budget, seconds = Budget(BudgetConfig()), 0.0
     try:
         executor = engine.executor(host_factory, budget.open(out), False, None)
-        watch = Watch()
-        scheduler = Scheduler(executor, budget, lambda news: None, at_once=engine.at_once)
-        failures = await scheduler.run({job.key: job for job in jobs})
-        seconds = watch.read().wall
+        for _ in range(1 + again):
+            for job in jobs:
+                (job.folder / RESULT).unlink(missing_ok=True)
+            watch = Watch()
+            scheduler = Scheduler(executor, budget, lambda news: None, at_once=engine.at_once)
+            failures = await scheduler.run({job.key: job for job in jobs})
+            seconds = watch.read().wall
+            assert not failures, next(iter(failures.values()))
     finally:
         budget.close()
-    assert not failures, next(iter(failures.values()))
     return seconds
 
 

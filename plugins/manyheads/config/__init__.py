@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
@@ -491,6 +492,10 @@ class RunConfig(Strict):
     inputs: Any = None
     """The system's inputs."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For Ray. A class that is made at run time is pickled whole: once a process is enough."""
+        return _with_state, (_cloudpickle("dumps", type(self)), self.__getstate__())
+
     @model_validator(mode="before")
     @classmethod
     def _people(cls, value: object) -> object:
@@ -600,6 +605,16 @@ class RunConfig(Strict):
             self.system: self.settings.course(),
             "inputs": self.inputs.course(),
         }
+
+
+def _with_state(kind: bytes, state: dict[Any, Any]) -> RunConfig:
+    (config := _cloudpickle("loads", kind).model_construct()).__setstate__(state)
+    return config
+
+
+@cache
+def _cloudpickle(way: str, what: Any) -> Any:
+    return getattr(import_module("ray.cloudpickle"), way)(what)
 
 
 def _is_human(model: object) -> bool:

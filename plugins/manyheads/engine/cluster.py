@@ -382,7 +382,8 @@ class _Desk:
         kind, number, parts = message
         match kind:
             case "keep":
-                await self._keep(number, *parts)
+                await self._job.journal.keep(*parts)  # on disk before the next request is paid
+                self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
             case "state":
                 self._job.journal.state(*parts)
             case "give_up":
@@ -403,23 +404,17 @@ class _Desk:
             case "pause":
                 server, pace, seconds = cast(tuple[Any, Pace, float], parts)
                 limiter(server, pace).pause(seconds)
+            case "more":  # a line or two: a thread takes longer
+                self._write(kind, *parts)
             case _:
                 await asyncio.to_thread(self._write, kind, *parts)
-
-    async def _keep(self, number: int, *turn: Any) -> None:
-        try:
-            await self._job.journal.keep(*turn)
-        except JournalError as error:
-            self._answer(number, error)
-            raise
-        self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
-        self._answer(number)
 
     def _write(self, kind: str, *parts: Any) -> None:
         """Mirror a change of the run's folder."""
         with writing(folder := self._job.job.folder):
             if kind == "config":
-                keep_config(parts[0], folder, parts[1])
+                (config := self._job.job.config.model_copy()).__setstate__(parts[0])
+                keep_config(config, folder, parts[1])
                 return
             if kind == "lookups":
                 with LookupCache(folder / RECORD, record=True) as record:

@@ -20,7 +20,7 @@ from manyheads import __version__
 from manyheads.asking.json_text import printable
 from manyheads.base.errors import ChangedError, HeldError, JournalError
 from manyheads.base.http import in_short
-from manyheads.base.sqlite import Database, reading
+from manyheads.base.sqlite import Database, Safety, reading
 from manyheads.base.text import hash_of
 from manyheads.config.environment import hosts
 from manyheads.core import NOTHING, Place, Usage
@@ -53,13 +53,15 @@ class Journal:
         JournalError: the file cannot be opened or written.
     """
 
+    safety: Safety = "each write"
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
         self._lost: Usage | None = None
         self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
         try:
-            self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
+            self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety=self.safety, alone=True, wait=1)
         except sqlite3.Error as error:
             kind = HeldError if "locked" in str(error) else JournalError
             raise kind(f"{path}: {error}", hint=_hint(error)) from error

@@ -1,8 +1,8 @@
 """A run on a worker of a cluster: in a folder of its own, with each write mirrored to the driver, whose folder is the truth.
 
 A job is one stream of messages to the driver, in order: what the journal writes, the look-ups' record, the files, the events, the
-end. Before a turn goes on, the driver has its reply on disk. Requests wait for the driver to pay for them and for their slot at the
-server: a worker that the driver has given up gets no answer, and asks nothing more.
+end. Requests wait for the driver to pay for them and for their slot at the server. It takes messages in order, so that what was
+recorded before is on its disk by then. A worker that the driver has given up gets no answer, and asks nothing more.
 """
 
 import asyncio
@@ -45,6 +45,8 @@ Message: TypeAlias = tuple[str, int, tuple[Any, ...]]
 """Kind, number, content."""
 JOB = "manyheads-job-"
 """Beginning of the names of jobs' folders on a worker."""
+SOON = 0.05
+"""Seconds for which what needs no answer may wait for other messages: each sending costs a millisecond on both sides."""
 STALE = 86_400.0
 """Seconds after which a folder that a killed worker left is removed."""
 
@@ -103,20 +105,29 @@ class Wire:
 
     def __init__(self, root: str) -> None:
         self.root, self._numbers = root, itertools.count(1)
-        self._messages = asyncio.Queue[Message]()
+        self._loop, self._messages, self._due = asyncio.get_running_loop(), list[Message](), asyncio.Event()
         self._waiting = dict[int, asyncio.Future[None]]()
+        self.before: Callable[[], object] = lambda: None
+        """Called before messages are sent; it may add to them."""
         self.closed = asyncio.Event()
 
-    def send(self, kind: str, *parts: Any) -> int:
+    def wake(self) -> None:
+        """Send soon what there is by then."""
+        self._loop.call_later(SOON, self._due.set)
+
+    def send(self, kind: str, *parts: Any, at_once: bool = False) -> int:
         """Send what needs no answer; returns its number."""
-        number = next(self._numbers)
-        self._messages.put_nowait((kind, number, parts))
+        if not self._messages:
+            self.wake()
+        self._messages.append((kind, number := next(self._numbers), parts))
+        if at_once:
+            self._due.set()
         return number
 
     def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
         """Send what the driver answers; returns its number, and the answer to wait for."""
-        number = self.send(kind, *parts)
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        number = self.send(kind, *parts, at_once=True)
+        answer = self._waiting[number] = self._loop.create_future()
         return number, answer
 
     def answer(self, number: int, problem: Any) -> None:
@@ -131,14 +142,15 @@ class Wire:
             answer.set_exception(OverdueError(problem[0], paused=problem[1]) if late else problem)
 
     async def batches(self) -> AsyncGenerator[list[Message]]:
-        """The messages as they come, several together if they came together; the last one's kind is `end`."""
-        while True:
-            batch = [await self._messages.get()]
-            while not self._messages.empty():
-                batch.append(self._messages.get_nowait())
-            yield batch
-            if batch[-1][0] == "end":
-                return
+        """The messages, several together if they came together; the last one's kind is `end`."""
+        batch = list[Message]()
+        while not batch or batch[-1][0] != "end":
+            await self._due.wait()
+            self.before()
+            batch, self._messages = self._messages, []
+            self._due.clear()
+            if batch:
+                yield batch
 
     def placeless(self, value: Any) -> Any:
         """The same with the driver's folders."""
@@ -177,7 +189,7 @@ class Wire:
 
 
 class Mirror:
-    """A run's folder on a worker: what has changed in it goes to the driver.
+    """A run's folder on a worker: what has changed in it goes to the driver, then its events.
 
     Args:
         there: files that the driver has already.
@@ -186,7 +198,7 @@ class Mirror:
     def __init__(self, folder: Path, wire: Wire, there: Collection[str]) -> None:
         self._folder, self._wire = folder, wire
         self._known = {name: self._state(folder / name) for name in there}
-        self._rows = set[bytes]()
+        self._rows, self.events = set[bytes](), list[AnyEvent]()
         self.session: Session | None = None
         if (folder / RECORD).exists():
             self._note_rows()
@@ -196,8 +208,20 @@ class Mirror:
         stat = path.stat()
         return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
+    def note(self, event: AnyEvent) -> None:
+        """Send an event and what has changed with it soon."""
+        self.events.append(event)
+        self._wire.wake()
+
     def sync(self) -> None:
-        """Send changes of the folder: the new end of a log, other files whole."""
+        """Send changes of the folder, unless it is gone: the new end of a log, other files whole. Then the events."""
+        if self._folder.exists():
+            self._send_changes()
+        for event in self.events:
+            self._wire.send("event", event)
+        self.events.clear()
+
+    def _send_changes(self) -> None:
         with suppress(OSError):  # it is in use; see `STALE`
             os.utime(self._wire.root)
         if (self._folder / RECORD).exists() and (rows := self._note_rows()):
@@ -213,8 +237,9 @@ class Mirror:
             if before == state:
                 continue
             content = (self._folder / name).read_bytes()
-            if name == CONFIG:
-                self._send_config(content.split(b"\n", 1)[0].decode())
+            if name == CONFIG and self.session:
+                config = moved(self.session.config, self._wire.placeless).__getstate__()
+                self._wire.send("config", config, content.split(b"\n", 1)[0].decode())
             elif name.endswith(".jsonl") and before and before[1] == state[1] and len(content) >= before[2]:
                 self._wire.send("more", name, self._wire.placeless(content[before[2] :]))
                 now[name] = *state[:2], len(content)
@@ -228,13 +253,11 @@ class Mirror:
         self._rows.update(key for key, *_ in rows)
         return rows
 
-    def _send_config(self, header: str) -> None:
-        assert self.session
-        self._wire.send("config", moved(self.session.config, self._wire.placeless), header)
-
 
 class MirroredJournal(Journal):
-    """A journal of a worker: a turn is recorded once the driver has it on disk."""
+    """A journal of a worker: the driver writes each turn, before it lets the run pay for another request."""
+
+    safety = "process"
 
     def __init__(self, path: Path, wire: Wire, mirror: Mirror) -> None:
         super().__init__(path)
@@ -243,9 +266,8 @@ class MirroredJournal(Journal):
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
-        _, written = self._wire.request("keep", place, digest, request, reply)
+        self._wire.send("keep", place, digest, request, reply, at_once=True)
         await super().keep(place, digest, request, reply)
-        await written
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """See `Journal.state`."""
@@ -354,7 +376,7 @@ class JobWorker:
                 outcome = await call.work(wire.pay, config, *call.arguments)
         except UserError as error:
             outcome = error
-        wire.send("end", outcome)
+        wire.send("end", outcome, at_once=True)
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
@@ -376,22 +398,18 @@ class JobWorker:
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,
                     journal=lambda path: MirroredJournal(path, wire, mirror), embedder=lambda config: parcel.embedding,
                 )  # fmt: skip
-
-                def note(event: AnyEvent) -> None:
-                    mirror.sync()
-                    wire.send("event", event)
-
-                failure = await failure_of(session, parcel.factory, note)
-                if folder.exists():
-                    mirror.sync()
+                wire.before = lambda: mirror.events and mirror.sync()
+                failure = await failure_of(session, parcel.factory, mirror.note)
+                mirror.sync()
         except UserError as error:
             failure = Failure(str(error), error.message)
+        wire.before = lambda: None  # the folder goes
         if failure:
             failure = replace(
                 failure, reason=wire.placeless(failure.reason), cause=wire.placeless(failure.cause)
             )
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)  # the driver may end right after it
-        wire.send("end", failure)
+        wire.send("end", failure, at_once=True)
 
 
 def need_here(choice: str) -> None:

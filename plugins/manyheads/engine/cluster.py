@@ -110,6 +110,7 @@ class Cluster:
         self._refusal: UserError | None = None
         self._source: Any = None
         self._manifests = dict[str, asyncio.Task[Manifest]]()
+        self.answers = LookupCache()
 
     @property
     def at_once(self) -> int:
@@ -307,11 +308,14 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         _warn_once()
     ray: Any = import_module("ray")
+    cluster = Cluster(ray, 1, lanes, own)
     try:
         _join(ray, address, own, workers)
         free = (os.cpu_count() if own else int(ray.available_resources().get("CPU", 1))) or 1
-        yield Cluster(ray, workers or free, lanes, own)
+        cluster.workers = workers or free
+        yield cluster
     finally:
+        cluster.answers.close()
         ray.shutdown()
         if own:
             shutil.rmtree(own, ignore_errors=True)
@@ -578,6 +582,12 @@ class _Desk:
                 server, pace, seconds = parts
                 until = asyncio.get_running_loop().time() + seconds  # the clock of `time.monotonic`
                 self._lend(number, limiter(server, pace).turn(until), Charge(Usage()))
+            case "known":
+                key, seconds = parts
+                until = asyncio.get_running_loop().time() + seconds
+                self._lend(number, self.attempts.cluster.answers.known(key, until), Charge(Usage()))
+            case "found":
+                await self.attempts.cluster.answers.found(*parts)
             case "release":
                 self._release(*parts)
             case "pause":
@@ -618,19 +628,19 @@ class _Desk:
             else:
                 replace_bytes(path, parts[1])
 
-    def _answer(self, number: int, problem: Any = None) -> None:
-        self.actor.answer.remote(self.ticket, number, problem)
+    def _answer(self, number: int, problem: Any = None, value: Any = None) -> None:
+        self.actor.answer.remote(self.ticket, number, problem, value)
 
-    def _lend(self, number: int, slot: AbstractAsyncContextManager[None], charge: Charge) -> None:
+    def _lend(self, number: int, slot: AbstractAsyncContextManager[Any], charge: Charge) -> None:
         lease = self._leases[number] = _Loan(charge)
 
         async def hold() -> None:
             try:
                 with door(None):  # whatever it is, the worker must not wait for ever
                     try:
-                        async with slot:
+                        async with slot as value:
                             lease.granted = True
-                            self._answer(number)
+                            self._answer(number, value=value)
                             await lease.released.wait()
                     except OverdueError as error:
                         self._answer(number, (error.seconds, error.paused))

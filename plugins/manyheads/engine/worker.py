@@ -40,7 +40,7 @@ from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
 from manyheads.engine.local import Work, failure_of
 from manyheads.engine.session import HostFactory, Session
-from manyheads.literature.lookup import RECORD, LookupCache
+from manyheads.literature.lookup import ANSWERS, RECORD, LookupCache, Row
 
 Message: TypeAlias = tuple[str, int, tuple[Any, ...]]
 """Kind, number, content."""
@@ -105,7 +105,7 @@ class Wire:
     def __init__(self, root: str) -> None:
         self.root, self._numbers = root, itertools.count(1)
         self._messages = asyncio.Queue[Message]()
-        self._waiting = dict[int, asyncio.Future[None]]()
+        self._waiting = dict[int, asyncio.Future[Any]]()
         self.closed = asyncio.Event()
 
     def send(self, kind: str, *parts: Any) -> int:
@@ -114,19 +114,19 @@ class Wire:
         self._messages.put_nowait((kind, number, parts))
         return number
 
-    def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
+    def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[Any]]:
         """Send what the driver answers; returns its number, and the answer to wait for."""
         number = self.send(kind, *parts)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         return number, answer
 
-    def answer(self, number: int, problem: Any) -> None:
-        """Take the driver's answer: None, or what speaks against it."""
+    def answer(self, number: int, problem: Any, value: Any = None) -> None:
+        """Take the driver's answer: a value, or what speaks against it."""
         answer = self._waiting.pop(number, None)
         if answer is None or answer.done():
             return
         if problem is None:
-            answer.set_result(None)
+            answer.set_result(value)
         else:
             late = isinstance(problem, tuple)
             answer.set_exception(OverdueError(problem[0], paused=problem[1]) if late else problem)
@@ -156,11 +156,10 @@ class Wire:
                 return value
 
     @asynccontextmanager
-    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[None]:
+    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[Any]:
         number, answer = self.request(kind, *parts)
         try:
-            await answer
-            yield
+            yield await answer
         finally:
             self.send("release", number, charge and charge.usage)
 
@@ -175,6 +174,14 @@ class Wire:
     def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
         """See `Gate`."""
         self.send("pause", server, pace, seconds)
+
+    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+        """See `Answers`: those of the driver."""
+        return self._loan("known", key, until - time.monotonic())
+
+    async def found(self, row: Row) -> None:
+        """See `Answers`."""
+        self.send("found", row)
 
 
 class Mirror:
@@ -346,13 +353,14 @@ class JobWorker:
         if wire := self._wires.get(ticket):
             await wire.closed.wait()
 
-    async def answer(self, ticket: str, number: int, problem: Any) -> None:
+    async def answer(self, ticket: str, number: int, problem: Any, value: Any = None) -> None:
         """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
-            wire.answer(number, problem)
+            wire.answer(number, problem, value)
 
     async def _call(self, wire: Wire, root: Path, call: Call) -> None:
         GATE.set(wire)
+        ANSWERS.set(wire)
         lend(call.allowed)
         try:
             with door(None):
@@ -365,6 +373,7 @@ class JobWorker:
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
+        ANSWERS.set(wire)
         lend(parcel.allowed)
         HERE.set(Path(f"{root}{parcel.here}"))
         failure: Failure | None = None

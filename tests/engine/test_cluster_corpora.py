@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.files import cache_folder
+from manyheads.corpus.database import RECORDS, VECTORS, Records
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.graph import GRAPH, Graph
 from manyheads.corpus.meta import BuildOptions
 from manyheads.documents.reading import MEMORY
 from manyheads.literature.lookup import LEDGER
 from support.command import Done, finish, manyheads_command, outcome_of, served_by, start
-from support.corpora import built, contents
+from support.corpora import built, contents, copied
 from support.embedding import needs_minilm
 from support.llm import LLM
 from support.papers import papers, write_corpus
@@ -135,6 +137,31 @@ def test_pdfs_are_read_in_limited_processes_of_the_workers(tmp_path: Path, nodes
     assert all(parent.startswith(b"ray::JobWorker") for parent in parents), parents
     assert str(MEMORY).encode() in limits
     assert len([*tmp_path.glob("runs/*/result.json")]) == 2
+
+
+def test_records_by_rules_are_equal_and_made_by_one_and_two_workers(tmp_path: Path, nodes: RayNodes) -> None:
+    made, told = built(tmp_path / "made", papers(700), BuildOptions(bound=2015)), list[tuple[str, object]]()
+    for workers in (0, 1, 2):
+        folder, seen = copied(made, tmp_path / str(workers)), set[int]()
+        engine = (*nodes.options, "--workers", str(workers)) if workers else ()
+        with start("corpus", "extract", folder.name, *engine, cwd=tmp_path, env=nodes.env) as process:
+            while process.poll() is None:
+                seen |= {*nodes.processes()}
+                time.sleep(0.05)
+            done = finish(process, 100)
+        assert done.code == 0, done.err
+        assert len(seen) == workers
+        with (
+            Graph(folder / GRAPH) as graph,
+            Records.open(folder / RECORDS, load_embedder("lexical"), name=VECTORS) as bank,
+        ):
+            records = [repr(one) for one in graph.extractions()]
+            vectors = sorted(
+                (one.id, str(one.payload), str(one.vectors)) for one in bank.store.scroll(vectors=True)
+            )
+        told.append((done.out, (records, vectors, contents(folder))))
+        assert len(records) == len(vectors) == 700
+    assert told[0] == told[1] == told[2]
 
 
 @needs_minilm

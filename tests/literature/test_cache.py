@@ -52,8 +52,9 @@ async def test_of_those_that_want_an_answer_one_asks_and_the_others_wait_but_not
     await asyncio.gather(*(ask(name, fails=name == "first") for name in ("first", "second", "third")))
     assert asked == ["first", "second"]
     with LookupCache() as other:
-        ANSWERS.set(other)
+        shared = ANSWERS.set(other)
         await asyncio.gather(ask("fourth"), ask("fifth", time.monotonic() + 0.05))
+        ANSWERS.reset(shared)
     assert asked[2:] == ["fourth", "fifth"]
 
 

@@ -48,7 +48,7 @@ from manyheads.engine.journal import Journal
 from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, files_in, versions
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, embedded, extracted, files_in, versions
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -213,6 +213,10 @@ class Cluster:
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
         """See `worker.embedded`. Raises `UserError`."""
         return await self.call(embedded, RunConfig(), choice, name, texts, meter=unmetered)
+
+    async def extract(self, batch: list[Any]) -> list[Any]:
+        """See `worker.extracted`: readings and phrases. Raises `UserError`."""
+        return await self.call(extracted, RunConfig(), *batch, meter=unmetered)
 
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.

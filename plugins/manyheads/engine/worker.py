@@ -34,7 +34,9 @@ from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Meter, Place
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import COPIES, resolve_corpus
+from manyheads.corpus.digest import PaperTexts, extract
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.phrases import KeyPhrases
 from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
@@ -176,11 +178,11 @@ class Wire:
         self.send("pause", server, pace, seconds)
 
     def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
-        """See `Answers`: those of the driver."""
+        """See `StoredAnswers`: those of the driver."""
         return self._loan("known", key, until - time.monotonic())
 
     async def found(self, row: Row) -> None:
-        """See `Answers`."""
+        """See `StoredAnswers`."""
         self.send("found", row)
 
 
@@ -418,6 +420,11 @@ async def embedded(meter: Meter, config: RunConfig, choice: str, name: str, text
     except UserError as error:
         error.message = f"{socket.gethostname()}: {error.message}"
         raise
+
+
+async def extracted(meter: Meter, config: RunConfig, readings: list[PaperTexts], phrases: KeyPhrases) -> Any:
+    """The records of papers by rules, a list; a `Work`."""
+    return await asyncio.to_thread(lambda: [*extract(readings, phrases)])
 
 
 async def _piece(source: Any, path: str, start: int) -> bytes:

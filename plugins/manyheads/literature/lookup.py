@@ -40,7 +40,7 @@ Row: TypeAlias = tuple[bytes, float, str]
 """An answer as it lies in a file: key, time in seconds since 1970, text."""
 
 
-class Answers(Protocol):
+class StoredAnswers(Protocol):
     """The services' answers; those of a whole cluster are with its driver."""
 
     def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
@@ -52,7 +52,7 @@ class Answers(Protocol):
         ...
 
 
-ANSWERS: ContextVar[Answers | None] = ContextVar("answers", default=None)
+ANSWERS: ContextVar[StoredAnswers | None] = ContextVar("answers", default=None)
 """Those that the current run uses, if not its own cache."""
 
 
@@ -78,21 +78,15 @@ class LookupCache(Closing):
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
         """The stored answer; None if there is none, or it is damaged, too old or of an earlier version's format."""
-        dated = self.dated(source, operation, request, shape)
-        return dated and dated[0]
-
-    def dated(
-        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]
-    ) -> tuple[T, float] | None:
-        """As `get`, with the time of the answer in seconds since 1970."""
         row = self.row(_key(source, operation, request))
-        return row and self._read(row, shape)
+        dated = row and self._read(row, shape)
+        return dated and dated[0]
 
     @asynccontextmanager
     async def asking(
         self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], until: float = math.inf
     ) -> AsyncGenerator[tuple[T, float] | None]:
-        """As `dated`, for services' answers; see `Answers.known`."""
+        """As `get`, with the time of the answer in seconds since 1970, for a service's answer; see `StoredAnswers.known`."""
         async with (ANSWERS.get() or self).known(_key(source, operation, request), until) as row:
             yield row and self._read(row, shape)
 
@@ -128,17 +122,18 @@ class LookupCache(Closing):
 
     @asynccontextmanager
     async def known(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
-        """See `Answers`."""
+        """See `StoredAnswers`."""
         lock = self._asking.setdefault((asyncio.get_running_loop(), key), asyncio.Lock())
         seconds = None if until == math.inf else until - time.monotonic()
         with ExitStack() as held:
             with suppress(TimeoutError):  # then it asks beside the other
-                await asyncio.wait_for(lock.acquire(), seconds)
+                async with asyncio.timeout(seconds):
+                    await lock.acquire()
                 held.callback(lock.release)
             yield await asyncio.to_thread(self.row, key)
 
     async def found(self, row: Row) -> None:
-        """See `Answers`."""
+        """See `StoredAnswers`."""
         await asyncio.to_thread(self.put, [row])
 
     def row(self, key: bytes) -> Row | None:

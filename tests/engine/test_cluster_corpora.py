@@ -16,15 +16,20 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.files import cache_folder
+from manyheads.corpus.database import RECORDS, VECTORS, Records
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.graph import GRAPH, Graph
 from manyheads.corpus.meta import BuildOptions
 from manyheads.documents.reading import MEMORY
-from support.command import Done, finish, manyheads_command, outcome_of, start
-from support.corpora import built, contents
+from manyheads.literature.lookup import LEDGER
+from support.command import Done, finish, manyheads_command, outcome_of, served_by, start
+from support.corpora import built, contents, copied
 from support.embedding import needs_minilm
+from support.llm import LLM
 from support.papers import papers, write_corpus
 from support.pdfs import body, heading, typeset
 from support.ray_nodes import RayNodes, ray_nodes
+from support.scholar import Scholar, record
 from support.suites import write_suite
 
 pytestmark = [
@@ -80,6 +85,37 @@ def test_a_corpus_is_sent_once_to_a_node_that_lacks_it_and_results_are_equal(
         assert [*known] == ["cache-1"]  # the first node uses the folder itself
 
 
+def test_a_look_up_is_asked_once_on_all_nodes_and_by_no_later_command(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    found = [
+        record(f"{n:040x}", f"Tactile fingers for fruit {n}", abstract="Fruit.", year=2012) for n in range(3)
+    ]
+    keys = {
+        "embedding": "lexical",
+        "turns": 1,
+        "topic": "Tactile fingers",
+        "literature.references": "services",
+    }
+    own = {"literature.cascade": ["semantic_scholar"], "literature.before": "any", "literature.retries": 0}
+    write_suite(tmp_path, "mine", plot=None, set=keys | own)
+    with Scholar(found) as scholar, LLM() as llm:
+        llm.answers["title"] = "Tactile fingers for fruit"
+        more = served_by(llm, f"literature.endpoints.semantic_scholar={scholar.url}")
+        asked = list[int]()
+        for out in ("first", "again"):
+            words = ("eval", "mine", "--workers", "2", "--jobs", "2", "--out", out, *more)
+            done = on_ray(nodes, tmp_path, *words, cache=tmp_path / "cache")
+            assert done.code == 0, done.err
+            asked.append(len(scholar.requests))
+    assert asked == [len({(one.path, str(sorted(one.params.items()))) for one in scholar.requests})] * 2
+    assert asked[0] > 0
+    ledgers = [path.read_text().splitlines() for path in tmp_path.glob(f"first/cells/*/{LEDGER}")]
+    assert len(ledgers) == 4
+    assert sum(map(len, ledgers)) > asked[0]
+    assert not [*nodes.folder.glob("cache-*/literature.sqlite")]
+
+
 def test_pdfs_are_read_in_limited_processes_of_the_workers(tmp_path: Path, nodes: RayNodes) -> None:
     for name in ("owls", "bats"):
         story = [heading("1 Introduction"), body(f"We plan with {name}. ", 400)]
@@ -101,6 +137,31 @@ def test_pdfs_are_read_in_limited_processes_of_the_workers(tmp_path: Path, nodes
     assert all(parent.startswith(b"ray::JobWorker") for parent in parents), parents
     assert str(MEMORY).encode() in limits
     assert len([*tmp_path.glob("runs/*/result.json")]) == 2
+
+
+def test_records_by_rules_are_equal_and_made_by_one_and_two_workers(tmp_path: Path, nodes: RayNodes) -> None:
+    made, told = built(tmp_path / "made", papers(700), BuildOptions(bound=2015)), list[tuple[str, object]]()
+    for workers in (0, 1, 2):
+        folder, seen = copied(made, tmp_path / str(workers)), set[int]()
+        engine = (*nodes.options, "--workers", str(workers)) if workers else ()
+        with start("corpus", "extract", folder.name, *engine, cwd=tmp_path, env=nodes.env) as process:
+            while process.poll() is None:
+                seen |= {*nodes.processes()}
+                time.sleep(0.05)
+            done = finish(process, 100)
+        assert done.code == 0, done.err
+        assert len(seen) == workers
+        with (
+            Graph(folder / GRAPH) as graph,
+            Records.open(folder / RECORDS, load_embedder("lexical"), name=VECTORS) as bank,
+        ):
+            records = [repr(one) for one in graph.extractions()]
+            vectors = sorted(
+                (one.id, str(one.payload), str(one.vectors)) for one in bank.store.scroll(vectors=True)
+            )
+        told.append((done.out, (records, vectors, contents(folder))))
+        assert len(records) == len(vectors) == 700
+    assert told[0] == told[1] == told[2]
 
 
 @needs_minilm

@@ -1,6 +1,9 @@
 """Answers kept on disk: what is kept is given back until it is too old, to threads and processes alike."""
 
+import asyncio
+import math
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.base.errors import CacheError
-from manyheads.literature.lookup import LookupCache
+from manyheads.literature.lookup import ANSWERS, LookupCache
 
 ANY = TypeAdapter[JsonValue](JsonValue)
 FOUND: JsonValue = [{"id": "openalex:W1", "title": "Früchte \ud800", "year": 2014, "authors": []}]
@@ -30,6 +33,29 @@ def test_an_answer_is_given_back(cache: LookupCache) -> None:
     cache.keep_answer("openalex", "search", REQUEST, ANY, FOUND)
     same: JsonValue = {"before": "2015-01-01", "limit": 10, "query": "fruit"}
     assert cache.get("openalex", "search", same, ANY) == FOUND
+
+
+@pytest.mark.usefixtures("own_cache")
+async def test_of_those_that_want_an_answer_one_asks_and_the_others_wait_but_not_for_ever(
+    cache: LookupCache,
+) -> None:
+    place, asked = ("openalex", "search", REQUEST, ANY), list[str]()
+
+    async def ask(name: str, until: float = math.inf, *, fails: bool = False) -> None:
+        async with cache.asking(*place, until) as known:
+            if known is None:
+                asked.append(name)
+                await asyncio.sleep(0.2)
+                if not fails:
+                    await cache.keep_found(*place, FOUND)
+
+    await asyncio.gather(*(ask(name, fails=name == "first") for name in ("first", "second", "third")))
+    assert asked == ["first", "second"]
+    with LookupCache() as other:
+        shared = ANSWERS.set(other)
+        await asyncio.gather(ask("fourth"), ask("fifth", time.monotonic() + 0.05))
+        ANSWERS.reset(shared)
+    assert asked[2:] == ["fourth", "fifth"]
 
 
 def test_every_part_of_a_question_counts(cache: LookupCache) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from manyheads.corpus.building import Progress
     from manyheads.corpus.meta import Meta
     from manyheads.corpus.retrieval import LiteratureDatabase
+    from manyheads.corpus.vectors import Remote
     from manyheads.datasets.targets import Targets, Wish
     from manyheads.systems.scipip.extraction import Extractor
     from manyheads.systems.virsci.interests import Librarian
@@ -376,13 +377,17 @@ def extract(options: Extracting, changes: Changes, placement: Placement) -> None
         folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
         chosen = None if options.embedding == "auto" else load_embedder(options.embedding)
         ecosystem = held.enter_context(Ecosystem.open(folder, chosen))
-        own, choice = ecosystem.embedder, options.embedding if chosen else ecosystem.embedder.name
-        ecosystem.papers.embedder = held.enter_context(placement.spread(config, own, choice))
+        if surveyor:
+            own, choice = ecosystem.embedder, options.embedding if chosen else ecosystem.embedder.name
+            ecosystem.papers.embedder = held.enter_context(placement.spread(config, own, choice))
         database = LiteratureDatabase.of(ecosystem)
         held.enter_context(database.extracting())
         if restored := database.restore_vectors(progress):
             say(f"the vectors of {restored:,} records were missing and have been recomputed")
-        line = _by_model(database, surveyor) if surveyor else _by_rules(database, progress, again=rules)
+        spread = None if surveyor else held.enter_context(placement.rules(config))
+        line = (
+            _by_model(database, surveyor) if surveyor else _by_rules(database, progress, spread, again=rules)
+        )
         counts, recipes = database.graph.counts(), database.graph.recipes()
     made = ", ".join(f"{one.records:,} by {one}" for one in recipes)
     say(f"corpus {ecosystem.meta.name}: {line}")
@@ -412,13 +417,15 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor") -> str:
     return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} already had such a record"
 
 
-def _by_rules(database: "LiteratureDatabase", progress: "Progress", *, again: bool) -> str:
+def _by_rules(
+    database: "LiteratureDatabase", tell: "Progress", spread: "Remote | None", *, again: bool
+) -> str:
     """Records by rules for the papers without one; `again`: also for those with a record by a model."""
     from manyheads.corpus.digest import RECIPE
 
     papers = database.graph.missing(RECIPE if again else None)
     kept = sum(one.records for one in database.graph.recipes() if one.name != RECIPE)
-    done = database.extract(papers, progress)
+    done = database.extract(papers, tell, spread)
     had = database.ecosystem.papers.count() - done
     line = (
         f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"

@@ -19,7 +19,7 @@ from manyheads.cli.options import Options
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
-    from manyheads.corpus.vectors import Embedder
+    from manyheads.corpus.vectors import Embedder, Remote
     from manyheads.engine.local import Engine
     from manyheads.engine.readiness import CheckResult
 
@@ -85,6 +85,18 @@ class Placement(Options):
 
         with connected(self.address, self.workers, 1) as cluster:
             yield RemoteEmbedder(model, partial(cluster.embed, choice, model.name), 2 * cluster.workers)
+
+    @contextmanager
+    def rules(self, config: "RunConfig") -> "Generator[Remote | None]":
+        """The rules of `corpus extract` on the engine's workers, if it has any."""
+        if self.engine_name(config) == "local":
+            yield None
+            return
+        from manyheads.corpus.vectors import Remote
+        from manyheads.engine.cluster import connected
+
+        with connected(self.address, self.workers, 1) as cluster:
+            yield Remote(cluster.extract, 2 * cluster.workers)
 
     def findings(self, config: "RunConfig") -> "list[CheckResult]":
         """What is wrong with the engine's nodes; none without Ray."""

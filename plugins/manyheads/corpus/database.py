@@ -21,6 +21,7 @@ from manyheads.corpus.graph import GRAPH, Extraction, Graph, Network, Recipe, Te
 from manyheads.corpus.phrases import LEXICAL, KeyPhrases
 from manyheads.corpus.qdrant import META
 from manyheads.corpus.stores import Filter, lock_file
+from manyheads.corpus.vectors import Remote, in_order
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -199,13 +200,24 @@ class RecordBook(Closing):
             known, texts = self.ecosystem.papers.get(chunk), self.graph.texts(chunk)
             yield from (PaperTexts(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
 
-    def extract(self, papers: Sequence[str], tell: Progress = lambda step, done, total: None) -> int:
-        """Add lexical records of papers in batches, with the papers' own vectors; returns their number."""
+    def extract(
+        self,
+        papers: Sequence[str],
+        tell: Progress = lambda step, done, total: None,
+        rules: Remote | None = None,
+    ) -> int:
+        """Add lexical records of papers in batches, with the papers' own vectors; returns their number. `rules` applies them
+        elsewhere: as `digest.extract`, a list."""
         bank = self.ecosystem.papers
         some = islice(bank.papers(), None, None, max(1, bank.count() // SAMPLE))
         phrases = KeyPhrases.of(f"{one.title}. {one.abstract}" for one in some)
         count = counter(tell, STEP, len(papers))
-        return self.store_records(extract(self.readings(papers), phrases), "abstract", count)
+        records, readings = extract(self.readings(papers), phrases), self.readings(papers)
+        if rules:
+            batches = iter(lambda: [*islice(readings, CHUNK)], [])
+            begun = ((None, rules.start([batch, phrases])) for batch in batches)
+            records = (one for _, some in in_order(begun, rules.ahead) for one in some)
+        return self.store_records(records, "abstract", count)
 
     def extracting(self, *, wait: bool = False) -> FileLock:
         """Lock for adding records, optionally with a wait until it is free. Raises `CorpusError` if the folder cannot be written, or

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 INT8 = "minilm-int8"
 """The model made from it, twice as fast."""
@@ -60,40 +61,60 @@ def embedded(
     embedder: Embedder, batches: Iterable[tuple[_T, Sequence[str]]]
 ) -> "Iterator[tuple[_T, Vectors]]":
     """Batches of texts, each with what belongs to it, to their vectors, in order; up to `embedder.ahead` are under way."""
-    ahead, waiting = getattr(embedder, "ahead", 1), deque[tuple[_T, "Callable[[], Vectors]"]]()
-    for thing, texts in batches:
-        waiting.append((thing, begun(embedder, texts)))
+    some = ((thing, begun(embedder, texts)) for thing, texts in batches)
+    return in_order(some, getattr(embedder, "ahead", 1))
+
+
+def in_order(begun: Iterable[tuple[_T, Callable[[], _R]]], ahead: int) -> Iterator[tuple[_T, _R]]:
+    """The results of what is begun, each with what belongs to it; up to `ahead` are under way."""
+    waiting = deque[tuple[_T, Callable[[], _R]]]()
+    for each in begun:
+        waiting.append(each)
         if len(waiting) >= ahead:
-            thing, vectors = waiting.popleft()
-            yield thing, vectors()
-    yield from ((thing, vectors()) for thing, vectors in waiting)
+            thing, result = waiting.popleft()
+            yield thing, result()
+    yield from ((thing, result()) for thing, result in waiting)
 
 
-class RemoteEmbedder:
+class Remote:
+    """Work that is done elsewhere, several batches at once.
+
+    Args:
+        send: the result of a batch; awaited in a thread with an event loop of its own.
+        ahead: batches to have under way.
+    """
+
+    def __init__(self, send: Callable[[list[Any]], Coroutine[Any, Any, Any]], ahead: int) -> None:
+        self.ahead, self._send, self._loop = ahead, send, asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="manyheads-remote", daemon=True).start()
+
+    def start(self, batch: Sequence[Any]) -> Callable[[], Any]:
+        """The result of a batch, as a function to call later. Raises as `send`."""
+        return asyncio.run_coroutine_threadsafe(self._send([*batch]), self._loop).result
+
+
+class RemoteEmbedder(Remote):
     """A model that embeds elsewhere, several batches at once. Its vectors are those of the model here for the same batches.
 
     Args:
         embedder: the model here.
-        send: embeds a batch elsewhere; awaited in a thread with an event loop of its own.
-        ahead: batches to have under way.
+        send: embeds a batch of texts.
+        ahead: as of `Remote`.
     """
 
     def __init__(
         self, embedder: Embedder, send: "Callable[[list[str]], Coroutine[Any, Any, Vectors]]", ahead: int
     ) -> None:
-        self.name, self.dim, self.ahead = embedder.name, embedder.dim, ahead
-        self._embedder, self._send, self._loop = embedder, send, asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="manyheads-remote", daemon=True).start()
+        super().__init__(send, ahead)
+        self.name, self.dim, self._embedder = embedder.name, embedder.dim, embedder
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length. Raises as `send`."""
         return self.start(texts)()
 
-    def start(self, texts: Sequence[str]) -> "Callable[[], Vectors]":
+    def start(self, batch: Sequence[str]) -> "Callable[[], Vectors]":
         """As `embed`, as a function to call later."""
-        if not texts:
-            return partial(self._embedder.embed, texts)
-        return asyncio.run_coroutine_threadsafe(self._send([*texts]), self._loop).result
+        return super().start(batch) if batch else partial(self._embedder.embed, batch)
 
     def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
         """Tokens of each text beyond the limit of the model here; None if it does not state one."""

@@ -42,7 +42,7 @@ from manyheads.engine.local import Work, with_first_known
 from manyheads.engine.readiness import CheckResult
 from manyheads.engine.seats import Seat, Seats, in_a_line, joined, placed, versions
 from manyheads.engine.session import HostFactory, embedder_of
-from manyheads.engine.worker import Call, JobWorker, Message, Parcel, files_in, vectors_of
+from manyheads.engine.worker import Call, JobWorker, Message, Parcel, extracted, files_in, vectors_of
 from manyheads.literature.lookup import RECORD, LookupCache
 from manyheads.report.index import list_run
 from manyheads.team.system import system_of
@@ -72,6 +72,7 @@ class Cluster(Seats):
         self._source: Any = None
         self._manifests = dict[str, asyncio.Task[tuple[Manifest, ...]]]()
         self._parts = dict[Path, Manifest]()
+        self.answers = LookupCache()
 
     @property
     def at_once(self) -> int:
@@ -123,6 +124,10 @@ class Cluster(Seats):
                 hint=f"put it into the same folder on all nodes, and name that in full: {folder.absolute()}",
             )
 
+    async def extract(self, batch: list[Any]) -> list[Any]:
+        """See `worker.extracted`: readings and phrases. Raises `UserError`."""
+        return await self.call(extracted, RunConfig(), *batch, meter=unmetered)
+
     async def findings(self, variables: Collection[str], corpus: str | None) -> list[CheckResult]:
         """What is wrong with each node, before anything is paid.
 
@@ -164,7 +169,11 @@ def connected(address: str | None, workers: int | None, lanes: int) -> Generator
         ModelError: there is no Ray at the address, or it has another version.
     """
     with joined(address, workers) as (ray, free, own):
-        yield Cluster(ray, workers or free, lanes, own)
+        cluster = Cluster(ray, workers or free, lanes, own)
+        try:
+            yield cluster
+        finally:
+            cluster.answers.close()
 
 
 @dataclass(frozen=True)
@@ -399,6 +408,12 @@ class _Desk:
                 server, pace, seconds = parts
                 until = asyncio.get_running_loop().time() + seconds  # the clock of `time.monotonic`
                 self._lend(number, limiter(server, pace).turn(until), Charge(Usage()))
+            case "known":
+                key, seconds = parts
+                until = asyncio.get_running_loop().time() + seconds
+                self._lend(number, self.attempts.cluster.answers.known(key, until), Charge(Usage()))
+            case "found":
+                await self.attempts.cluster.answers.found(*parts)
             case "release":
                 self._release(*parts)
             case "pause":
@@ -433,19 +448,19 @@ class _Desk:
             else:
                 replace_bytes(path, parts[1])
 
-    def _answer(self, number: int, problem: Any = None) -> None:
-        self.actor.answer.remote(self.ticket, number, problem)
+    def _answer(self, number: int, problem: Any = None, value: Any = None) -> None:
+        self.actor.answer.remote(self.ticket, number, problem, value)
 
-    def _lend(self, number: int, slot: AbstractAsyncContextManager[None], charge: Charge) -> None:
+    def _lend(self, number: int, slot: AbstractAsyncContextManager[Any], charge: Charge) -> None:
         lease = self._leases[number] = _Loan(charge)
 
         async def hold() -> None:
             try:
                 with door(None):  # whatever it is, the worker must not wait for ever
                     try:
-                        async with slot:
+                        async with slot as value:
                             lease.granted = True
-                            self._answer(number)
+                            self._answer(number, value=value)
                             await lease.released.wait()
                     except OverdueError as error:
                         self._answer(number, (error.seconds, error.paused))

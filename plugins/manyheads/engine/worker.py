@@ -31,15 +31,17 @@ from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Meter, Place
 from manyheads.core.events import AnyEvent
 from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.digest import PaperTexts, extract
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.layers import COPIES
+from manyheads.corpus.phrases import KeyPhrases
 from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
 from manyheads.engine.local import Work, failure_of
 from manyheads.engine.seats import versions
 from manyheads.engine.session import HostFactory, Session
-from manyheads.literature.lookup import RECORD, LookupCache
+from manyheads.literature.lookup import ANSWERS, RECORD, LookupCache, Row
 
 Message: TypeAlias = tuple[str, int, tuple[Any, ...]]
 """Kind, number, content."""
@@ -106,7 +108,7 @@ class Wire:
     def __init__(self, root: str) -> None:
         self.root, self._numbers = root, itertools.count(1)
         self._loop, self._messages, self._due = asyncio.get_running_loop(), list[Message](), asyncio.Event()
-        self._waiting = dict[int, asyncio.Future[None]]()
+        self._waiting = dict[int, asyncio.Future[Any]]()
         self.before: Callable[[], object] = lambda: None
         """Called before messages are sent; it may add to them."""
         self.closed = asyncio.Event()
@@ -124,19 +126,19 @@ class Wire:
             self._due.set()
         return number
 
-    def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[None]]:
+    def request(self, kind: str, *parts: Any) -> tuple[int, asyncio.Future[Any]]:
         """Send what the driver answers; returns its number, and the answer to wait for."""
         number = self.send(kind, *parts, at_once=True)
         answer = self._waiting[number] = self._loop.create_future()
         return number, answer
 
-    def answer(self, number: int, problem: Any) -> None:
-        """Take the driver's answer: None, or what speaks against it."""
+    def answer(self, number: int, problem: Any, value: Any = None) -> None:
+        """Take the driver's answer: a value, or what speaks against it."""
         answer = self._waiting.pop(number, None)
         if answer is None or answer.done():
             return
         if problem is None:
-            answer.set_result(None)
+            answer.set_result(value)
         else:
             late = isinstance(problem, tuple)
             answer.set_exception(OverdueError(problem[0], paused=problem[1]) if late else problem)
@@ -167,11 +169,10 @@ class Wire:
                 return value
 
     @asynccontextmanager
-    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[None]:
+    async def _loan(self, kind: str, *parts: Any, charge: Charge | None = None) -> AsyncGenerator[Any]:
         number, answer = self.request(kind, *parts)
         try:
-            await answer
-            yield
+            yield await answer
         finally:
             self.send("release", number, charge and charge.usage)
 
@@ -186,6 +187,14 @@ class Wire:
     def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
         """See `Gate`."""
         self.send("pause", server, pace, seconds)
+
+    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+        """See `StoredAnswers`: those of the driver."""
+        return self._loan("known", key, until - time.monotonic())
+
+    async def found(self, row: Row) -> None:
+        """See `StoredAnswers`."""
+        self.send("found", row)
 
 
 class Mirror:
@@ -361,13 +370,14 @@ class JobWorker:
         if wire := self._wires.get(ticket):
             await wire.closed.wait()
 
-    async def answer(self, ticket: str, number: int, problem: Any) -> None:
+    async def answer(self, ticket: str, number: int, problem: Any, value: Any = None) -> None:
         """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
-            wire.answer(number, problem)
+            wire.answer(number, problem, value)
 
     async def _call(self, wire: Wire, root: Path, call: Call) -> None:
         GATE.set(wire)
+        ANSWERS.set(wire)
         lend(call.allowed)
         try:
             with door(None):
@@ -380,6 +390,7 @@ class JobWorker:
 
     async def _work(self, wire: Wire, root: Path, parcel: Parcel) -> None:
         GATE.set(wire)
+        ANSWERS.set(wire)
         lend(parcel.allowed)
         HERE.set(Path(f"{root}{parcel.here}"))
         failure: Failure | None = None
@@ -431,6 +442,11 @@ async def vectors_of(meter: Meter, config: RunConfig, choice: str, name: str, te
     except UserError as error:
         error.message = f"{socket.gethostname()}: {error.message}"
         raise
+
+
+async def extracted(meter: Meter, config: RunConfig, readings: list[PaperTexts], phrases: KeyPhrases) -> Any:
+    """The records of papers by rules, a list; a `Work`."""
+    return await asyncio.to_thread(lambda: [*extract(readings, phrases)])
 
 
 async def _piece(source: Any, path: str, start: int) -> bytes:

@@ -68,8 +68,16 @@ async def open_text(library: Library, paper_id: str, title: str, address: str) -
     Raises `LiteratureError` if it cannot be had, `DocumentError` if it cannot be read or is another paper.
     """
     place, cache = ("library", "text", f"{title}\n{address}", TypeAdapter(Document)), library.cache
-    if cache and (known := await asyncio.to_thread(cache.get, *place)):
-        return known
+    if cache is None:
+        return await _downloaded(library, paper_id, title, address)
+    async with cache.asking(*place) as known:
+        document = known[0] if known else await _downloaded(library, paper_id, title, address)
+        if known is None:
+            await cache.keep_found(*place, document)
+    return document
+
+
+async def _downloaded(library: Library, paper_id: str, title: str, address: str) -> Document:
     service = public_service(address, library.config, identify(paper_id).source or "local")
     body = await service.get(address, {}, bytes, f"text of “{title}”", until=service.deadline())
     if b"%PDF-" not in body[:1024]:
@@ -83,8 +91,6 @@ async def open_text(library: Library, paper_id: str, title: str, address: str) -
             raise DocumentError(error.message.replace(str(path), address)) from error
     if fold(title) not in fold(f"{document.title} {document.text()}"):
         raise DocumentError(f"{address} is not “{title}”, but “{document.title}”")
-    if cache:
-        await asyncio.to_thread(cache.keep_answer, *place, document)
     return document
 
 

@@ -3,17 +3,20 @@
 import asyncio
 import hashlib
 import json
+import math
 import os
 import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Hashable, Iterable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
@@ -33,6 +36,24 @@ RECORD = "searches.sqlite"
 _TABLE = "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID"
 
 T = TypeVar("T")
+Row: TypeAlias = tuple[bytes, float, str]
+"""An answer as it lies in a file: key, time in seconds since 1970, text."""
+
+
+class StoredAnswers(Protocol):
+    """The services' answers; those of a whole cluster are with its driver."""
+
+    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+        """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
+        ...
+
+    async def found(self, row: Row) -> None:
+        """Store an answer."""
+        ...
+
+
+ANSWERS: ContextVar[StoredAnswers | None] = ContextVar("answers", default=None)
+"""Those that the current run uses, if not its own cache."""
 
 
 class LookupCache(Closing):
@@ -53,52 +74,80 @@ class LookupCache(Closing):
         self._path, self._max_age, self._replace_broken = path or cache_folder() / CACHE, max_age, not record
         self._lock = threading.Lock()
         self._opened: Database | None = None
+        self._asking = WeakValueDictionary[Hashable, asyncio.Lock]()
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
         """The stored answer; None if there is none, or it is damaged, too old or of an earlier version's format."""
-        dated = self.dated(source, operation, request, shape)
+        row = self.row(_key(source, operation, request))
+        dated = row and self._read(row, shape)
         return dated and dated[0]
 
-    def dated(
-        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]
-    ) -> tuple[T, float] | None:
-        """As `get`, with the time of the answer in seconds since 1970."""
-        key = _key(source, operation, request)
-        row = self._database().row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
-        if row is None:
-            return None
-        age = time.time() - row[0]  # negative if a clock was set back
+    @asynccontextmanager
+    async def asking(
+        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], until: float = math.inf
+    ) -> AsyncGenerator[tuple[T, float] | None]:
+        """As `get`, with the time of the answer in seconds since 1970, for a service's answer; see `StoredAnswers.known`."""
+        async with (ANSWERS.get() or self).known(_key(source, operation, request), until) as row:
+            yield row and self._read(row, shape)
+
+    def _read(self, row: Row, shape: TypeAdapter[T]) -> tuple[T, float] | None:
+        key, at, value = row
+        age = time.time() - at  # negative if a clock was set back
         if self._max_age is not None and not 0 <= age < self._max_age.total_seconds():
             return None
         try:
-            text, summed, _ = str(row[1], "utf-8").partition("\n")  # earlier versions had no checksums
-            if summed and row[1] != _summed(key, text).encode():
+            text, summed, _ = value.partition("\n")  # earlier versions had no checksums
+            if summed and value != _summed(key, text):
                 raise ValueError("its checksum does not match")
-            value = json.loads(text)
+            content = json.loads(text)
         except (ValueError, TypeError) as error:
             if self._replace_broken:
                 return None
             raise self._failed(error) from error
         with suppress(ValidationError):
-            return shape.validate_python(value), row[0]
+            return shape.validate_python(content), at
         return None
 
     def keep_answer(
         self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
     ) -> None:
         """Store an answer, replacing an older one."""
-        text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
-        key = _key(source, operation, request)
-        row = (key, time.time(), _summed(key, text))
-        self._database().change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", *row)
+        self.put([_row(source, operation, request, shape, value)])
 
-    def rows(self, known: Collection[bytes] = ()) -> list[tuple[bytes, float, str]]:
+    async def keep_found(
+        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
+    ) -> None:
+        """As `keep_answer`, for services' answers."""
+        await (ANSWERS.get() or self).found(_row(source, operation, request, shape, value))
+
+    @asynccontextmanager
+    async def known(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
+        """See `StoredAnswers`."""
+        lock = self._asking.setdefault((asyncio.get_running_loop(), key), asyncio.Lock())
+        seconds = None if until == math.inf else until - time.monotonic()
+        with ExitStack() as held:
+            with suppress(TimeoutError):  # then it asks beside the other
+                async with asyncio.timeout(seconds):
+                    await lock.acquire()
+                held.callback(lock.release)
+            yield await asyncio.to_thread(self.row, key)
+
+    async def found(self, row: Row) -> None:
+        """See `StoredAnswers`."""
+        await asyncio.to_thread(self.put, [row])
+
+    def row(self, key: bytes) -> Row | None:
+        """The answer with a key as it lies in the file."""
+        row = self._database().row("SELECT key, at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
+        return row and (key, row[1], str(row[2], "utf-8", "replace"))
+
+    def rows(self, known: Collection[bytes] = ()) -> list[Row]:
         """The stored answers as they lie in the file, but for those with a known key."""
         keys = [key for (key,) in self._database().rows("SELECT key FROM lookups") if key not in known]
         query = "SELECT key, at, value FROM lookups WHERE key = ?"
         return [self._database().rows(query, key)[0] for key in keys]  # pyright: ignore[reportReturnType]
 
-    def put(self, rows: Iterable[tuple[bytes, float, str]]) -> None:
+    def put(self, rows: Iterable[Row]) -> None:
         """Store rows of another file."""
         self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
@@ -130,6 +179,12 @@ class LookupCache(Closing):
 def _key(source: str, operation: str, request: JsonValue) -> bytes:
     question = json.dumps([source, operation, request], sort_keys=True)
     return hashlib.blake2b(question.encode(), digest_size=16).digest()
+
+
+def _row(source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T) -> Row:
+    text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
+    key = _key(source, operation, request)
+    return key, time.time(), _summed(key, text)
 
 
 def _summed(key: bytes, text: str) -> str:
@@ -275,6 +330,7 @@ _OF_THE_REQUEST = frozenset({400, 404, 410, 413, 414, 422})
 _OUT = 2
 """Consecutive failures after which a source is skipped."""
 _PAPERS = TypeAdapter(tuple[Paper, ...])
+_Known = tuple[tuple[Paper, ...], float]
 
 
 class Findings(BaseModel):
@@ -315,24 +371,30 @@ class CascadeSource:
             self._failure = None
         return self._failure
 
-    async def cached(self, request: Request) -> tuple[tuple[Paper, ...], float] | None:
+    async def cached(self, request: Request) -> _Known | None:
         """The papers of an earlier answer, and its time in seconds since 1970."""
-        return await asyncio.to_thread(self._cache.dated, *self._place(request)) if self._cache else None
+        async with self._asking(request) as known:
+            return known
+
+    def _asking(self, request: Request) -> AbstractAsyncContextManager[_Known | None]:
+        """As `cached`, for a block; see `LookupCache.asking`."""
+        return self._cache.asking(*self._place(request), request.until) if self._cache else nullcontext()
 
     async def keep(self, request: Request, papers: tuple[Paper, ...]) -> None:
         """Cache an answer, unless a part of it could not be read."""
         if self._cache and not request.faults:
-            await asyncio.to_thread(self._cache.keep_answer, *self._place(request), papers)
+            await self._cache.keep_found(*self._place(request), papers)
 
     async def answer(self, request: Request) -> tuple[tuple[Paper, ...], bool]:
         """The source's papers, and whether they were cached. Raises `LiteratureError`, `CacheError`."""
-        if (known := await self.cached(request)) is not None:
-            return known[0], True
-        if failure := self.failure:
-            raise failure.with_traceback(None)  # else the traceback would grow each time
-        papers = await self._looked_up(request)
-        await self.keep(request, papers)
-        return papers, False
+        async with self._asking(request) as known:
+            if known is not None:
+                return known[0], True
+            if failure := self.failure:
+                raise failure.with_traceback(None)  # else the traceback would grow each time
+            papers = await self._looked_up(request)
+            await self.keep(request, papers)
+            return papers, False
 
     async def _looked_up(self, request: Request) -> tuple[Paper, ...]:
         """What the source gives; a fault of another package's source is its failure, not the end of the run."""

@@ -234,6 +234,12 @@ class Scientist(BaseModel):
         return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
 
 
+def profile_text(scientist: Scientist) -> str:
+    """The text of a scientist that the author knowledge bank embeds."""
+    parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
+    return ". ".join(filter(None, parts)) or scientist.name
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A retrieved paper with its cosine similarity to the query (-1…1)."""
@@ -263,6 +269,10 @@ class Literature(Protocol):
     @property
     def last_year(self) -> int | None:
         """The last year of B_past; None if unbounded."""
+        ...
+
+    def hot(self, k: int) -> list[Paper]:
+        """The `k` papers that gained most citations in the last epoch of a society, most first; none outside of one."""
         ...
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -299,6 +309,9 @@ class NoLiterature:
     @property
     def last_year(self) -> None:
         return None
+
+    def hot(self, k: int) -> list[Paper]:
+        return []
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         return [[] for _ in queries]

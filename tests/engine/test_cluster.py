@@ -255,7 +255,9 @@ def test_a_second_ctrl_c_ends_at_once_and_the_same_command_goes_on(
             assert paid <= llm.calls <= paid + lanes * in_flight
 
 
-@pytest.mark.parametrize("command", ["measure texts.jsonl --corpus", "corpus build papers.jsonl --out"])
+@pytest.mark.parametrize(
+    "command", ["measure texts.jsonl --corpus", "corpus build papers.jsonl --bound 2015 --out"]
+)
 def test_a_second_ctrl_c_ends_at_once_what_waits_for_vectors(
     tmp_path: Path, nodes: RayNodes, command: str
 ) -> None:

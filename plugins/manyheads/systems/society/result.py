@@ -90,6 +90,8 @@ class SocietyResult(Part):
     papers: int = 0
     """All that were accepted."""
     scientists: int = 0
+    figures: dict[str, float | None] = {}
+    """Of the whole society, see `measuring.society_figures`."""
 
 
 def epoch_file(folder: Path, number: int) -> Path:

@@ -26,16 +26,9 @@ from manyheads.team.system import Number
 
 TITLES = {name: (LABELS | FIGURES)[name] for name in dict.fromkeys((*MEASURES, *FIGURES))}
 SOCIETY = (
-    "accepted",
-    "repeated",
-    "topic_entropy",
-    "topic_distance",
-    "freshness",
-    "diversity",
-    "gini_invited",
-    "gini_guests",
+    "accepted", "repeated", "topic_entropy", "topic_distance", "freshness", "diversity", "gini_invited", "gini_guests",
     "gini_members",
-)
+)  # fmt: skip
 NETWORK = tuple(name for name in TITLES if name not in (*MEASURES, *SOCIETY))
 NUMBERS = {f"figures.{name}": Number(title) for name, title in TITLES.items()}
 """For suites."""
@@ -43,23 +36,6 @@ MOST_LINES, MOST_ANCESTORS = 3, 8
 """Best papers whose lineage is drawn, and papers in that of each."""
 MOST_ROWS = 50
 """Scientists in the table."""
-
-
-def essence(result: SocietyResult) -> Iterator[tuple[str, str]]:
-    """What came of the epochs, and the best paper."""
-    teams, failed = (
-        (sum(each) for each in zip(*((one.teams, one.failed) for one in result.epochs), strict=True))
-        if result.epochs
-        else (0, 0)
-    )
-    without = f", {failed} without an abstract" if failed else ""
-    yield (
-        "Society",
-        f"{count(len(result.epochs), 'epoch')}, {count(teams, 'team')}{without}, {count(result.papers, 'paper')}",
-    )
-    for paper in result.best[:1]:
-        yield "Best paper", paper.title
-        yield "Abstract", paper.abstract
 
 
 def work(result: SocietyResult) -> Iterator[str]:
@@ -71,29 +47,8 @@ def work(result: SocietyResult) -> Iterator[str]:
 
 def report(record: Record) -> View:
     """The report, from the result and the records of the epochs alone."""
-    return View(
-        __package__ or "",
-        SocietyPage(record),
-        {
-            "MOST_ROWS": MOST_ROWS,
-            "MEASURES": MEASURES,
-            "SOCIETY": SOCIETY,
-            "NETWORK": NETWORK,
-        },
-    )
-
-
-@dataclass
-class ScientistRow:
-    """What a scientist did in a society."""
-
-    name: str
-    papers: int = 0
-    citations: int = 0
-    teams: int = 0
-    led: int = 0
-    invited: int = 0
-    asked: int = 0
+    groups = {"MEASURES": MEASURES, "SOCIETY": SOCIETY, "NETWORK": NETWORK}
+    return View(__package__ or "", SocietyPage(record), {"MOST_ROWS": MOST_ROWS, **groups})
 
 
 @dataclass(frozen=True)
@@ -141,28 +96,24 @@ class SocietyPage(Page):
         return NetworkPicture(self.epochs, self.hues)
 
     @cached_property
-    def scientists(self) -> list[ScientistRow]:
-        """Those who were in a team or asked, most papers and citations first."""
-        rows = dict[str, ScientistRow]()
-
-        def row(name: str) -> ScientistRow:
-            return rows.setdefault(name, ScientistRow(name))
-
-        for team in self.teams:
-            for place, name in enumerate(team.members):
-                one = row(name)
-                one.teams, one.led, one.invited = (
-                    one.teams + 1,
-                    one.led + (not place),
-                    one.invited + bool(place),
-                )
-                one.papers += team.paper is not None
-                one.citations += self.cited_by[team.paper] if team.paper else 0
-            for name in team.declined:
-                row(name).invited += 1
-            for name in team.guests:
-                row(name).asked += 1
-        return sorted(rows.values(), key=lambda one: (-one.papers, -one.citations, -one.teams))
+    def scientists(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Those who were in a team or asked: papers, citations, teams, teams led, invitations, questions as a guest; most first."""
+        teams, papers, citations = self.teams, Counter[str](), Counter[str]()
+        for team in teams:
+            if team.paper:
+                papers.update(team.members)
+                citations.update(dict.fromkeys(team.members, self.cited_by[team.paper]))
+        columns = (
+            papers,
+            citations,
+            Counter(name for team in teams for name in team.members),
+            Counter(team.members[0] for team in teams),
+            Counter(name for team in teams for name in (*team.members[1:], *team.declined)),
+            Counter(name for team in teams for name in team.guests),
+        )
+        names = dict.fromkeys(name for column in columns[2:] for name in column)
+        rows = [(name, tuple(column[name] for column in columns)) for name in names]
+        return sorted(rows, key=lambda row: row[1], reverse=True)
 
     def plots(self, names: Iterable[str]) -> list[EpochPlot]:
         """Figures over the epochs; of a measure, the means over accepted and rejected abstracts."""

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from manyheads.base.files import read_text
 from manyheads.base.folders import write
+from manyheads.core import Usage
 from manyheads.core.results import Part
+from manyheads.systems.society.config import SocietyConfig
+from manyheads.team.run import Run
 
 EPOCHS = "epochs"
 """The folder of the epochs: `003.json` is the third one's record, `003/` the layer that it adds to the ecosystem."""
@@ -54,6 +57,9 @@ class EpochRecord(Part):
     teams: list[TeamRecord] = []
     figures: dict[str, float | None] = {}
     """Of the whole society at the end of the epoch, such as `gini` or `clustering`."""
+    usage: dict[str, Usage] = {}
+    """Of the invitations, and of the teams' runs."""
+    warnings: list[str] = []
 
 
 class EpochSummary(Part):
@@ -90,6 +96,9 @@ class SocietyResult(Part):
     papers: int = 0
     """All that were accepted."""
     scientists: int = 0
+
+
+SocietyRun = Run[SocietyResult, SocietyConfig]
 
 
 def epoch_file(folder: Path, number: int) -> Path:

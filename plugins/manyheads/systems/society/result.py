@@ -96,6 +96,8 @@ class SocietyResult(Part):
     papers: int = 0
     """All that were accepted."""
     scientists: int = 0
+    figures: dict[str, float | None] = {}
+    """Of the whole society, see `measuring.society_figures`."""
 
 
 SocietyRun = Run[SocietyResult, SocietyConfig]

@@ -13,8 +13,8 @@ from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler
 from manyheads.engine.local import Engine, Process
 from manyheads.team.run import Run
 
-ENGINE: ContextVar[Engine] = ContextVar("ENGINE", default=Process(4))
-"""Where such runs run; a command sets its own."""
+ENGINE: ContextVar[Engine] = ContextVar("ENGINE")
+"""Where such runs run; this process, unless a command has set it."""
 
 
 async def run_below(
@@ -33,8 +33,9 @@ async def run_below(
         ModelError: they failed for one reason, so that some were not tried.
     """
     below, folder = run.below, run.folder
-    assert below and folder
-    budget, engine, untried = below.budget, ENGINE.get(), list[Failure]()
+    assert below
+    assert folder
+    budget, engine, untried = below.budget, ENGINE.get(Process(4)), list[Failure]()
     jobs = {key: Job(key, folder / key, each, key, group=key) for key, each in configs.items()}
     assert budget.shared
     again = f"manyheads resume {shlex.quote(str(folder))}"

@@ -262,7 +262,9 @@ class Session:
         """For the runs below the folder: one budget for them and for the run itself, over all starts."""
         budget = Budget(self.config.budget)
         stack.callback(budget.close)
-        journals = {path.parent.relative_to(self.folder).as_posix(): path for path in self.folder.rglob(JOURNAL)}
+        journals = {
+            path.parent.relative_to(self.folder).as_posix(): path for path in self.folder.rglob(JOURNAL)
+        }
         journals.pop(OWN, None)  # paid as it is asked
         budget.open(self.folder, journals)
         return Below(make_host, budget, self.meter, self.accept_changes, folder.go_live)
@@ -508,7 +510,8 @@ def _result_of(
         finished=finished,
         usage=RunUsage(
             **(run.usage + run.below_spent.total + unused).model_dump(),
-            by_stage={**run.spent, **run.below_spent}, unused=unused,
+            by_stage={**run.spent, **run.below_spent},
+            unused=unused,
         ),
         warnings=[*run.warnings, *map(_missing, sorted(searches.degraded))],
         degraded=sorted(searches.degraded),

@@ -23,7 +23,7 @@ class AcceptanceConfig(Strict):
 
     by: Literal["mark", "hd", "cd", "ci", "on", "own"] = "mark"
     """The reviewers' mean mark, or a measure of the abstract; of `cd`, the smaller is the better."""
-    least: float | None = 6
+    least: float = 6
     """Accepted from this value on."""
     share: float | None = Field(default=None, gt=0, le=1)
     """Accepted is this share of the epoch's teams, the best ones; replaces `least`."""
@@ -45,8 +45,8 @@ class SocietyConfig(Section):
 
     epochs: int = Field(default=5, ge=1)
     """Years."""
-    teams: int | None = Field(default=10, ge=1)
-    """Teams founded in an epoch; if omitted, every scientist may found one."""
+    teams: Annotated[int, Field(ge=1)] | Literal["all"] = 10
+    """Teams founded in an epoch; with `all`, every scientist founds one."""
     team_limit: int = Field(default=2, ge=1)
     """Teams that a scientist may be in at once."""
     size: SizeConfig = SizeConfig()

@@ -15,7 +15,7 @@ from pathlib import Path
 from manyheads.base.errors import CorpusError, JournalError, ModelError, SubjectError
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.core.events import Judged, Stage
+from manyheads.core.events import Judged
 from manyheads.corpus.corpora import open_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
@@ -73,7 +73,7 @@ def layer_of(folder: Path, number: int) -> Path:
 def need_people(scientists: int, settings: SocietyConfig, corpus: str) -> None:
     """Raises `CorpusError` if a corpus has too few scientists."""
     most = settings.size.most if settings.size.draw == "fixed" else SMALLEST
-    teams = settings.teams or 1
+    teams = 1 if settings.teams == "all" else settings.teams
     if not scientists:
         hint = "build a corpus of papers with authors: manyheads corpus build PAPERS --bound YEAR"
         raise CorpusError(f"{corpus}: has no scientists for a society: its papers have no authors", hint=hint)
@@ -91,7 +91,7 @@ def team_config(config: RunConfig) -> RunConfig:
     if config.settings.acceptance.by == "mark":
         reviewed = settings.peer_review.model_copy(update={"enabled": True})
         settings = settings.model_copy(update={"peer_review": reviewed})
-    common = {key: getattr(config, key) for key in COMMON if key != "system"}
+    common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
     return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
 
 
@@ -133,12 +133,14 @@ class Epoch:
         run, settings, stage = self.run, self.run.settings, stage_of(self.number)
         folder = _folder(run)
         pool = awake(self.world.scientists, self.earlier, len(self.base.scientists), settings.changes)
-        if len(pool) < (least := settings.teams or 1):
-            run.warn(stage, f"only {len(pool)} scientists are not resting: as many teams, not {least}")
+        if settings.teams != "all" and len(pool) < settings.teams:
+            run.warn(stage, f"{len(pool)} scientists are not resting: as many teams, not {settings.teams}")
         run.literature = self.world
         teams = found_teams(run.config.seed, self.number, pool, settings)
         if not teams:
-            raise CorpusError("all scientists rest: no team was founded", hint="raise society.changes.rest_after")
+            raise CorpusError(
+                "all scientists rest: no team was founded", hint="raise society.changes.rest_after"
+            )
         await join(run, stage, teams, settings.team_limit)
         places = {self._place(team.number): team for team in teams}
         failures = await self._run_teams(places)
@@ -166,7 +168,9 @@ class Epoch:
         def ended(place: str, failure: Failure | None) -> None:
             finished.update([] if failure else [place])
             outcome, why = ("failed", _reason(failure)) if failure else ("has finished", "")
-            run.emit(Judged(stage=stage, subject=f"team {places[place].number}", outcome=outcome, reasoning=why))
+            run.emit(
+                Judged(stage=stage, subject=f"team {places[place].number}", outcome=outcome, reasoning=why)
+            )
 
         configs = {place: config_of(shared, team, self.corpus) for place, team in places.items()}
         try:
@@ -194,11 +198,14 @@ class Epoch:
         if not settings.independent:
             cited = citations_of(record.teams, settings)
             people = changed_scientists(self.world, record, cited, run.config.seed, settings)
-            written = [place for place, team in enumerate(team for team in record.teams if team.abstract) if team.paper]
+            written = [
+                place
+                for place, team in enumerate(team for team in record.teams if team.abstract)
+                if team.paper
+            ]
             layer = folder / EPOCHS / f"{self.number:03d}"
-            shutil.rmtree(layer, ignore_errors=True)  # of an earlier start that wrote no record
             await asyncio.to_thread(
-                write_layer, layer, below=self.corpus, year=record.year, papers=papers_of(record),
+                write_layer, layer, below=self.world.folder, year=record.year, papers=papers_of(record),
                 vectors=vectors[written], scientists=people, citations=cited,
             )  # fmt: skip
         write_epoch(folder, record)
@@ -242,12 +249,17 @@ def read_past(config: RunConfig) -> str | None:
             f"{source}: not a society with {inputs.after or 1} finished epochs: a run of {result.system} with {epochs}",
             hint="name the folder of one, and as many epochs as it has: --after",
         )
+    if (shared := inputs.after or epochs) >= config.settings.epochs:
+        raise SubjectError(
+            f"{source}: {shared} epochs are shared, and society.epochs is {config.settings.epochs}: none is left",
+            hint=f"--set society.epochs={shared + 1}, or a smaller --after",
+        )
     if result.corpus != config.corpus:
         raise SubjectError(
             f"{source}: a society on the corpus {result.corpus}, not {config.corpus}",
             hint=f"--set corpus={result.corpus}",
         )
-    return f"branch: {source}, its first {inputs.after or epochs} epochs"
+    return f"branch: {source}, its first {shared} epochs"
 
 
 def _folder(run: SocietyRun) -> Path:

@@ -38,7 +38,7 @@ def accept(teams: Sequence[TeamRecord], epoch: int, settings: SocietyConfig) -> 
     best = ranked((team for team in teams if team.abstract), how.by)
     if how.share is not None:
         best = best[: math.floor(how.share * len(teams) + 0.5)]
-    elif how.least is not None:
+    else:
         least = -how.least if how.by == "cd" else how.least
         best = [team for team in best if (worth(team, how.by) or 0.0) >= least]
     for team in best:
@@ -120,6 +120,8 @@ def awake(
     """
     if (least := changes.rest_after) is None or len(records) < least:
         return [*scientists]
-    active: Collection[str] = {name for each in records[-least:] for team in each.teams for name in team.members}
+    active: Collection[str] = {
+        name for each in records[-least:] for team in each.teams for name in team.members
+    }
     new = base + max(0, len(records) - least) * changes.newcomers
     return [one for place, one in enumerate(scientists) if one.name in active or place >= max(new, base)]

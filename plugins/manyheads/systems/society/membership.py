@@ -52,7 +52,7 @@ class Founding:
 
 def found_teams(seed: int, epoch: int, pool: Sequence[Scientist], settings: SocietyConfig) -> list[Founding]:
     """The teams of an epoch with their leaders, each in one team only."""
-    count = len(pool) if settings.teams is None else min(settings.teams, len(pool))
+    count = len(pool) if settings.teams == "all" else min(settings.teams, len(pool))
     founders = random.Random(f"{seed}/{epoch}").sample(pool, count)
     by_name, teams = {one.name: one for one in pool}, list[Founding]()
     for number, leader in enumerate(founders, 1):

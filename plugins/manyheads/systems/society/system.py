@@ -56,15 +56,22 @@ async def society(run: SocietyRun) -> None:
         by = settings.acceptance.by
         if by != "mark" and not base.meta.counts.contemporary:
             hint = "--set society.acceptance.by=mark, or a corpus with papers from its bound on"
-            raise ConfigError(f"society.acceptance.by: {by} needs contemporary papers, {config.corpus} has none", hint=hint)
+            raise ConfigError(
+                f"society.acceptance.by: {by} needs contemporary papers, {config.corpus} has none", hint=hint
+            )
         if run.below is None or run.folder is None:
             await rehearse(run)
             return
         if (source := run.config.inputs.branch) is not None:
             share_past(run.folder, Path(source), run.config.inputs.after)
-        run.writers |= {f"{model.provider}/{model.name}" for model in config.models.values() if model.on_server}
+        run.writers |= {
+            f"{model.provider}/{model.name}" for model in config.models.values() if model.on_server
+        }
         known = {record.number: record for record in read_epochs(run.folder)}
-        measuring, records = await asyncio.to_thread(Measuring.open, base, config.normalise), list[EpochRecord]()
+        measuring, records = (
+            await asyncio.to_thread(Measuring.open, base, config.normalise),
+            list[EpochRecord](),
+        )
         for number in range(1, settings.epochs + 1):
             title = f"Epoch {number} ({base.last_year + number})"
             run.emit(Stage(stage=stage_of(number), title=title, number=number, total=settings.epochs))
@@ -101,7 +108,9 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
         )
     )  # fmt: skip
     result.papers, result.figures = sum(counts), society_figures(records)
-    result.scientists = scientists + (0 if settings.independent else settings.changes.newcomers * len(records))
+    result.scientists = scientists + (
+        0 if settings.independent else settings.changes.newcomers * len(records)
+    )
     result.best = best_papers(records, settings)
     for outcome in ("none", "all"):
         same = [
@@ -110,17 +119,20 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
         ]
         runs = [all(same[at : at + ALIKE]) for at in range(len(same) - ALIKE + 1)]
         if runs and runs[-1] and sum(runs) == 1:
-            run.warn(stage_of(last.number), f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance")
+            run.warn(
+                stage_of(last.number),
+                f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance",
+            )
 
 
 def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list[SocietyPaper]:
     """The best papers of all epochs, by what they were accepted by; equal ones in order."""
     cited = Counter(paper for each in records for paper in citations_of(each.teams, settings).elements())
-    years = {team.paper: each.year for each in records for team in each.teams if team.paper}
+    years = {paper: each.year for each in records for team in each.teams if (paper := team.paper)}
     written = (team for each in records for team in each.teams if team.paper)
     return [
         SocietyPaper(
-            id=team.paper or "", year=years[team.paper], title=team.title or "", abstract=team.abstract or "",
+            id=team.paper or "", year=years[team.paper or ""], title=team.title or "", abstract=team.abstract or "",
             authors=team.members, citations=cited[team.paper or ""], measures=team.measures, stands_on=team.cites,
             folder=team.folder,
         )
@@ -136,7 +148,15 @@ async def rehearse(run: SocietyRun) -> None:
     spent = run.spent
     for team in teams:
         config = config_of(shared, team, run.config.corpus)
-        quiet = Run(config, run.host, run.roles, run.literature, lambda event: None, VIRSCI.result(), library=run.library)
+        quiet = Run(
+            config,
+            run.host,
+            run.roles,
+            run.literature,
+            lambda event: None,
+            VIRSCI.result(),
+            library=run.library,
+        )
         try:
             await VIRSCI.run(quiet)
         finally:

@@ -292,8 +292,9 @@ def _record(folder: Path, place: str, team: Founding, failure: Failure | None) -
     record.topic = result.topic and result.topic.topic
     record.title, record.abstract = result.abstract.title, result.abstract.as_text()
     record.cites = [papers[each] for each in result.idea.references if each in papers]
-    if reviews := result.peer_review:
-        record.marks, record.revised = [*reviews.rounds[-1].marks], len(reviews.rounds) > 1
+    if (reviews := result.peer_review) and reviews.rounds:
+        record.revised = len(reviews.rounds) > 1
+        record.marks = [each.mark for each in reviews.rounds[-1].reviews]
     return record, usage
 
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from manyheads.base.files import read_text
 from manyheads.base.folders import write
+from manyheads.core import Usage
 from manyheads.core.results import Part
+from manyheads.systems.society.config import SocietyConfig
+from manyheads.team.run import Run
 
 EPOCHS = "epochs"
 """The folder of the epochs: `003.json` is the third one's record, `003/` the layer that it adds to the ecosystem."""
@@ -54,6 +57,9 @@ class EpochRecord(Part):
     teams: list[TeamRecord] = []
     figures: dict[str, float | None] = {}
     """Of the whole society at the end of the epoch, such as `gini` or `clustering`."""
+    usage: dict[str, Usage] = {}
+    """Of the invitations, and of the teams' runs."""
+    warnings: list[str] = []
 
 
 class EpochSummary(Part):
@@ -92,6 +98,9 @@ class SocietyResult(Part):
     scientists: int = 0
     figures: dict[str, float | None] = {}
     """Of the whole society, see `measuring.society_figures`."""
+
+
+SocietyRun = Run[SocietyResult, SocietyConfig]
 
 
 def epoch_file(folder: Path, number: int) -> Path:

@@ -10,6 +10,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import HUMAN, RunConfig
 from manyheads.core import NOTHING
 from manyheads.core.events import Stage
+from manyheads.systems.society import report
 from manyheads.systems.society.config import SocietyConfig, SocietyInputs
 from manyheads.systems.society.epochs import (
     TEAMS,
@@ -198,6 +199,9 @@ SOCIETY = System(
     result=SocietyResult,
     run=society,
     essence=essence,
+    report=report.report,
+    work=report.work,
+    numbers=report.NUMBERS,
     needs=needs,
     corpus=lambda config: True,
     nests=True,

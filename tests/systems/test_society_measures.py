@@ -153,17 +153,16 @@ def test_teams_are_measured_in_their_order() -> None:
 
     asyncio.run(measure())
     one, _, three = first.teams
-    assert one.measures["own"] == pytest.approx(one.measures["hd"]) and not first.teams[1].measures
+    assert one.measures["own"] == pytest.approx(one.measures["hd"])
+    assert not first.teams[1].measures
     expected = novelty(Points().embed(["1 0 0"]), PAST, CONTEMPORARY)[0]
     assert (one.measures["hd"], one.measures["on"]) == pytest.approx((expected.hd, expected.on))
     # Only what was accepted is a paper that can be repeated.
     assert [team.repeats for team in second.teams] == ["epoch-1-team-1", None]
     assert (first.figures["repeated"], second.figures["repeated"]) == (None, 0.5)
     assert (second.teams[0].measures["own"] or 9) < (second.teams[0].measures["hd"] or 0)
-    assert (
-        first.figures["hd_accepted"] == one.measures["hd"]
-        and first.figures["hd_rejected"] == three.measures["hd"]
-    )
+    assert first.figures["hd_accepted"] == one.measures["hd"]
+    assert first.figures["hd_rejected"] == three.measures["hd"]
     assert (first.figures["hd_n"], first.figures["hd_accepted_n"], second.figures["hd_accepted_n"]) == (
         2,
         1,
@@ -179,7 +178,8 @@ def test_without_contemporary_papers_nothing_is_measured_but_repeats() -> None:
     paper = TeamRecord(number=1, members=["a"], abstract="1 0 0", accepted=True, paper="epoch-1-team-1")
     team = TeamRecord(number=1, members=["a"], abstract="1 0 0")
     asyncio.run(measuring.measure([team], [EpochRecord(number=1, year=2010, teams=[paper])]))
-    assert set(team.measures.values()) == {None} and team.repeats == "epoch-1-team-1"
+    assert set(team.measures.values()) == {None}
+    assert team.repeats == "epoch-1-team-1"
 
 
 def test_means_leave_out_what_is_unknown() -> None:

@@ -20,6 +20,26 @@ if TYPE_CHECKING:
     from manyheads.measures.novelty import Normalise
     from manyheads.measures.papers import Floats, Papers
 
+FIGURES = {
+    "own": "HD against corpus and society",
+    "accepted": "Accepted abstracts, share",
+    "repeated": "Repeated ideas, share",
+    "topic_entropy": "Entropy of topics, bits",
+    "topic_distance": "Mean distance of topics",
+    "freshness": "Freshness of teams",
+    "diversity": "Diversity of teams",
+    "gini_invited": "Gini of invitations",
+    "gini_guests": "Gini of questions to guests",
+    "gini_members": "Gini of memberships",
+    "scientists": "Scientists in teams so far",
+    "links": "Pairs who worked together",
+    "components": "Components of the network",
+    "largest": "Largest component, share",
+    "clustering": "Clustering",
+    "path": "Mean path length",
+    "assortativity": "Assortativity of degrees",
+}
+"""The titles of figures, besides those of the measures."""
 REPEATED = 0.9
 """Cosine from which an abstract repeats an earlier paper. With all-MiniLM-L6-v2 a text with a few changed words has 0.96 or more, with
 `lexical` 0.91; at 0.8 one in seven *different* papers of a corpus has another."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.papers import Scientist
-from manyheads.corpus.scientists import Exploration, draw
+from manyheads.corpus.scientists import Exploration, draw, raised_row
 
 DRAWS = 8_000
 
@@ -42,6 +42,24 @@ def test_frequencies_follow_the_normal_increment() -> None:
     raised = shared + np.abs(np.random.default_rng(0).normal(1, 1, (200_000, 4)))
     expected = (raised / raised.sum(axis=1, keepdims=True)).mean(axis=0)
     assert first_draws(shared.tolist(), "normal") == pytest.approx(expected.tolist(), abs=0.015)
+
+
+def test_frequencies_follow_the_small_increment() -> None:
+    """On a row of sum 1: |x|, x ~ N(0.005, 0.005), at most 0.01."""
+    shared = np.array([0, 1, 3, 6])
+    small = np.minimum(np.abs(np.random.default_rng(0).normal(0.005, 0.005, (200_000, 4))), 0.01)
+    raised = shared / 10 + small
+    expected = (raised / raised.sum(axis=1, keepdims=True)).mean(axis=0)
+    drawn = first_draws(shared.tolist(), "small")
+    assert drawn == pytest.approx(expected.tolist(), abs=0.015)
+    assert 0.002 < drawn[0] < 0.008
+
+
+def test_history_goes_two_steps() -> None:
+    """0.3 times the rows of the leader's collaborators, beside the leader's own."""
+    rows = {"L": {"A": 2}, "A": {"L": 2, "B": 4}, "B": {"A": 4, "C": 9}, "C": {"B": 9}}
+    group = [Scientist(name=name, collaborators=row) for name, row in rows.items()]
+    assert raised_row(random.Random(0), group, group[0], "history") == {"A": 2, "B": pytest.approx(1.2)}
 
 
 class Downwards(random.Random):
@@ -91,5 +109,5 @@ def test_no_repeats_never_the_leader_and_the_seed_decides(
     group = group_of(shared)
     drawn = list(draw(random.Random(seed), group, group[0], exploration=exploration))
     assert drawn == list(draw(random.Random(seed), group, group[0], exploration=exploration))
-    reachable = [j for j, count in enumerate(shared) if count or exploration != "none"]
+    reachable = [j for j, count in enumerate(shared) if count or exploration not in ("none", "history")]
     assert sorted(drawn) == sorted(f"Scientist{j + 1}" for j in reachable)

@@ -44,6 +44,7 @@ def with_config(folder: Path) -> Path:
         "team": {"size": 3},
         "turns": 1,
         "self_review": {"enabled": True},
+        "peer_review": {"enabled": True},
         "embedding": "lexical",
         "models": {"default": {"retries": 0}},
     }

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ConfigError, CorpusError
+from manyheads.base.errors import ConfigError, CorpusError, UserError
+from manyheads.base.papers import Hit, Paper
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Searched, Stage, Voted, Warned
 from manyheads.corpus.phrases import LexicalEmbedder
+from manyheads.systems.virsci.ideas import draw_cited
 from support.direct import EVERY, Play, Played, config_for, play, play_now
 from support.faults import Fault
 from support.llm import LLM
@@ -315,6 +318,66 @@ async def test_without_exploration_past_collaborators_alone_are_invited(run: Pla
     found = (await run(*sets)).result
     met = {each["other"] for each in found["joint_papers"] if each["one"] == "Scientist1"}
     assert {member["name"] for member in found["team"]} == {"Scientist1", *met}
+
+
+async def test_a_given_team_is_not_invited(run: Play):
+    given = ("team.leader=Scientist5", "team.members=[Scientist9,Scientist2]", "team.size=8")
+    played = await run("topic=T", "novelty.enabled=false", *given)
+    team = [(member["name"], member["role"]) for member in played.result["team"]]
+    assert team == [("Scientist5", "leader"), ("Scientist9", "member"), ("Scientist2", "member")]
+    assert played.said("join") == []
+    assert {said.speaker for said in played.said("idea")} == {name for name, _ in team}
+    assert played.result["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("members", "leader", "said"),
+    [
+        ("[Scientist1]", "null", "leader"),
+        ("[Scientist1,Scientist1]", "Scientist2", "twice"),
+        ("[Scientist1]", "Scientist1", "leader"),
+        ("[Scientist1,Scientist999]", "Scientist2", "Scientist999"),
+    ],
+)
+async def test_a_team_that_cannot_be_is_refused(run: Play, members: str, leader: str, said: str):
+    with pytest.raises(UserError, match=said):
+        await run("topic=T", f"team.members={members}", f"team.leader={leader}")
+
+
+def hits_of(*papers: tuple[int, int]) -> list[Hit]:
+    """A hit for each pair of citations and year."""
+    return [
+        Hit(Paper(id=str(n), title=str(n), citations=citations, year=year), 0.5)
+        for n, (citations, year) in enumerate(papers)
+    ]
+
+
+def test_cited_papers_are_drawn_by_citations_and_age():
+    """min(max(citations, 1), 100) / sqrt(1 + age), the second one by the weights of those left."""
+    hits, rng = hits_of((0, 2010), (50, 2010), (100, 2007), (900, 2010)), random.Random(5)
+    weights = [1, 50, 50, 100]
+    drawn = Counter(tuple(hit.paper.id for hit in draw_cited(rng, hits, 2, 2010)) for _ in range(20_000))
+    assert set(drawn) == {(str(a), str(b)) for a, b in itertools.combinations(range(4), 2)}
+    for a, b in itertools.combinations(range(4), 2):
+        total, x, y = sum(weights), weights[a], weights[b]
+        chance = x / total * y / (total - x) + y / total * x / (total - y)
+        assert drawn[str(a), str(b)] / 20_000 == pytest.approx(chance, abs=0.012), (a, b)
+
+
+async def test_cited_references_are_a_draw_of_twice_as_many(run: Play):
+    sets = ("topic=T", "turns=1", "ideas.references=3", "novelty.enabled=false")
+    nearest, again, drawn = [
+        [[hit["id"] for hit in found.hits] for found in played.of(Retrieved)]
+        for played in [
+            await run(*sets, "ideas.references=6", folder="near"),
+            await run(*sets, "ideas.draw=cited", folder="again"),
+            await run(*sets, "ideas.draw=cited", folder="drawn"),
+        ]
+    ]
+    assert [len(found) for found in drawn] == [3] * 3
+    assert set(drawn[0]) < set(nearest[0])
+    assert any(found != near[:3] for found, near in zip(drawn, nearest, strict=True))
+    assert again == drawn
 
 
 async def test_fixed_turns_cost_members_times_turns(run: Play):

@@ -265,6 +265,10 @@ class Literature(Protocol):
         """The last year of B_past; None if unbounded."""
         ...
 
+    def hot(self, k: int) -> list[Paper]:
+        """The `k` papers that gained most citations in the last epoch of a society; ties by id."""
+        ...
+
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """B_past(q) for each query: its `k` nearest papers, best first."""
         ...
@@ -299,6 +303,9 @@ class NoLiterature:
     @property
     def last_year(self) -> None:
         return None
+
+    def hot(self, k: int) -> list[Paper]:
+        return []
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         return [[] for _ in queries]

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from manyheads.cli.engine import Running
-from manyheads.cli.options import Changes, RunFolder, settings
+from manyheads.cli.options import Changes, RunFolder, RunningOptions, settings
 from manyheads.cli.person import errors_as_lines
 from manyheads.cli.run import ShowOrControl, Start, begin
 
@@ -54,7 +53,12 @@ def ask(
 
 
 def branch(
-    run: RunFolder, changes: Changes, show: ShowOrControl, start: Start, where: Running, epoch: Epoch = None
+    run: RunFolder,
+    changes: Changes,
+    show: ShowOrControl,
+    start: Start,
+    where: RunningOptions,
+    epoch: Epoch = None,
 ) -> None:
     """Go on from an epoch of a society, with other settings: a run of its own, which shares the past of the first."""
     from manyheads.systems.follow_up import SOCIETY

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,12 @@ from pydantic import Field
 from manyheads.base.errors import ExitCode, closest
 from manyheads.base.files import read_text, replace_text, writable
 from manyheads.base.folders import LABELS, write
-from manyheads.cli.engine import Running
 from manyheads.cli.options import (
     Changes,
     Configs,
     Options,
     RunFolder,
+    RunningOptions,
     Seed,
     Spending,
     settings,
@@ -198,7 +198,7 @@ def run(
     show: ShowOrControl,
     start: Start,
     steering: SteerOptions,
-    where: Running,
+    where: RunningOptions,
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
@@ -214,13 +214,15 @@ def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
     return config.model_copy(update={"budget": limits})
 
 
-def resume(folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming, where: Running) -> None:
+def resume(
+    folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming, where: RunningOptions
+) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
     with errors_as_lines(show.control):
         _resume(folder, changes, show, how, where)
 
 
-def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: Running) -> None:
+def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: RunningOptions) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
@@ -244,7 +246,7 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: Ru
     go(Session(config, folder, how.accept_changes), show, where)
 
 
-def begin(config: "RunConfig", start: Start, show: Show, where: Running | None = None) -> None:
+def begin(config: "RunConfig", start: Start, show: Show, where: RunningOptions | None = None) -> None:
     """Estimate a run, or run it in a new folder, after `confirm`."""
     from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, fresh, new_folder
@@ -254,10 +256,10 @@ def begin(config: "RunConfig", start: Start, show: Show, where: Running | None =
         go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show, where)
 
 
-def go(session: Any, show: Show, where: Running | None = None) -> None:
+def go(session: Any, show: Show, where: RunningOptions | None = None) -> None:
     """Run a session and show its events; after Ctrl-C, says how to resume and exits with 130."""
     try:
-        with _placed(session.config, where or Running()):
+        with _placed(session.config, where or RunningOptions()):
             asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
         resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
@@ -271,22 +273,26 @@ def go(session: Any, show: Show, where: Running | None = None) -> None:
 
 
 @contextmanager
-def _placed(config: "RunConfig", where: Running) -> Generator[None]:
+def _placed(config: "RunConfig", where: RunningOptions) -> Generator[None]:
     """Where the runs below a run's folder run; a run that has none runs here."""
     from manyheads.base.errors import ConfigError
     from manyheads.team.system import system_of
 
     if system_of(config).nests:
         from manyheads.engine.children import ENGINE
+        from manyheads.engine.local import Process
 
-        with where.opened(config) as engine:
-            token = ENGINE.set(engine)
-            try:
-                yield
-            finally:
-                ENGINE.reset(token)
+        with ExitStack() as stack:
+            if where.engine_name(config) == "local":
+                engine = Process(where.jobs)
+            else:
+                from manyheads.engine.cluster import connected
+
+                engine = stack.enter_context(connected(where.address, where.workers, where.jobs))
+            stack.callback(ENGINE.reset, ENGINE.set(engine))
+            yield
         return
-    if where != Running():
+    if where != RunningOptions():
         what = f"{config.system}: one run, in this process; --engine, --address, --workers and --jobs place the runs of many"
         raise ConfigError(what, hint="leave them out")
     yield

@@ -321,6 +321,10 @@ class Ecosystem(Closing):
         """The last past year."""
         return self.meta.options.bound - 1
 
+    def hot(self, k: int) -> list[Paper]:
+        """None: the corpus as it was published has no epochs."""
+        return []
+
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k most similar past papers for each query, optionally only before a year."""
         years = None if before is None else (None, before)

@@ -16,7 +16,11 @@ from manyheads.corpus.records import RawAuthor, RawPaper
 # Co-authors, and the choice of a leader's candidates (VirSci 2025, §3.1, §3.2, App. D.4).
 
 
-Exploration = Literal["uniform", "normal", "none"]
+Exploration = Literal["uniform", "normal", "small", "history", "none"]
+SMALL, MOST_SMALL = 0.005, 0.01
+"""Mean and deviation of a small increment, and its limit, on weights whose sum is 1."""
+FAR = 0.3
+"""Weight of a joint paper of a collaborator's, beside one's own."""
 
 
 def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, int]]:
@@ -40,11 +44,27 @@ def raised_row(
     rng: random.Random, scientists: Sequence[Scientist], leader: Scientist, exploration: Exploration
 ) -> dict[str, float]:
     """The leader's row of A, incremented by `draw`, by masked name, without the leader and zeros."""
-    row = dict[str, float]()
+    row, known = dict[str, float](), Counter[str](leader.collaborators)
+    far, whole = Counter[str](), known.total() or 1
+    if exploration == "history":
+        for one in scientists:
+            if one.name in known:
+                far.update(one.collaborators)
     for peer in scientists:
         if peer.name != leader.name:
-            raised = abs(rng.normalvariate(1, 1)) if exploration == "normal" else exploration == "uniform"
-            if weight := leader.collaborators.get(peer.name, 0) + raised:
+            weight: float = known[peer.name]
+            match exploration:
+                case "uniform":
+                    weight += 1
+                case "normal":
+                    weight += abs(rng.normalvariate(1, 1))
+                case "small":
+                    weight = weight / whole + min(abs(rng.normalvariate(SMALL, SMALL)), MOST_SMALL)
+                case "history":
+                    weight += FAR * far[peer.name]
+                case "none":
+                    pass
+            if weight:
                 row[peer.name] = weight
     return row
 
@@ -59,7 +79,9 @@ def draw(
     """Candidates for a leader's team, one at a time, without repetition and without the leader.
 
     Each comes with P_ij = A_ij / sum_j A_ij over the remaining ones, after incrementing every A_ij: by 1 ("uniform", §3.1), by
-    |x| with x ~ N(1, 1) for each j ("normal", App. D.4, Eq. 7), or not at all ("none": past collaborators only).
+    |x| with x ~ N(1, 1) for each j ("normal", App. D.4, Eq. 7), or not at all ("none": past collaborators only). Two more are of
+    the authors' second code base: |x| with x ~ N(0.005, 0.005), at most 0.01, on a row of sum 1 ("small"), and 0.3 times the rows
+    of the leader's collaborators ("history": nobody more than two steps away).
     """
     left = raised_row(rng, scientists, leader, exploration)
     while left:

@@ -26,6 +26,7 @@ class Scientists:
         self.ecosystem = ecosystem
         self.scientist, self.works = ecosystem.scientist, ecosystem.works
         self.find_scientists, self.expect = ecosystem.find_scientists, ecosystem.expect
+        self.hot = ecosystem.hot
 
     @property
     def scientists(self) -> list[Scientist]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 from typing_extensions import TypeVar
 
 from manyheads.asking.replies import ReplyModel
@@ -33,14 +33,27 @@ class TeamConfig(Strict):
     """Number of members, including the leader."""
     leader: str | None = None
     """Masked name of the leader; random if omitted."""
-    exploration: Literal["uniform", "normal", "none"] = "uniform"
-    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or none."""
+    members: tuple[str, ...] | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Masked names of all members but the leader, who has a name too: the team is given, nobody is invited, and `size` does not count."""
+    exploration: Literal["uniform", "normal", "small", "history", "none"] = "uniform"
+    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or none; `small`: at most 0.01, where the
+    row's sum is 1; `history`: 0.3 times the rows of the leader's collaborators."""
     freshness: float | None = Field(default=None, ge=0, le=1)
     """Target share of members without earlier joint papers (§4.4, Fig. 5); no target if omitted."""
     diversity: float | None = Field(default=None, ge=0, le=1)
     """Target share of members who share no interest with another (§4.4, Fig. 6); no target if omitted."""
     max_invitations: int = Field(default=40, ge=1)
     """Maximum candidates asked; the team then starts with those who joined."""
+
+    @model_validator(mode="after")
+    def _whole_team(self) -> "TeamConfig":
+        """A given team has a leader, and nobody twice."""
+        if self.members is not None:
+            if not self.leader:
+                raise ValueError("members without a leader: name the leader, too")
+            if len({self.leader, *self.members}) <= len(self.members):
+                raise ValueError("members: a name stands twice, or is the leader's")
+        return self
 
 
 class TurnsConfig(Strict):
@@ -324,14 +337,16 @@ class Run(Generic[Result, C, M]):
             raise TypeError(f"{role}.{task} replies with {kind.__name__}, not {like.__name__}")
         return kind
 
-    async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Cited]]:
-        """B_past of each query, `k` papers each, stored as evidence; no look-up if `k` is 0.
+    async def references(
+        self, stage: str, turn: int, queries: list[str], k: int, draw: Callable[[list[Hit]], list[Hit]] = list
+    ) -> list[list[Cited]]:
+        """B_past of each query, `k` papers each or those of them that are drawn, stored as evidence; no look-up if `k` is 0.
 
         Called only between turns, never in concurrent branches: the order determines the evidence ids.
         """
         if not k:
             return [[] for _ in queries]
-        answers = list(zip(queries, await self.literature.past(queries, k), strict=True))
+        answers = list(zip(queries, map(draw, await self.literature.past(queries, k)), strict=True))
         rest = max((tokens or 0 for tokens in await self.literature.unread(queries)), default=0)
         if rest and stage not in self.long_queries:
             self.long_queries.add(stage)

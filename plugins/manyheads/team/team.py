@@ -100,13 +100,13 @@ def need_members(team: TeamConfig, literature: Literature) -> None:
             hint="build a corpus of papers with authors, or run scipip, which needs no team. PDF and TEI files get authors "
             "from a papers.csv (file,authors) next to them",
         )
-    if team.size > scientists:
+    if team.members is None and team.size > scientists:
         raise CorpusError(
             f"team.size is {team.size}, more than the corpus has scientists: {scientists}",
             hint=f"--set team.size={scientists}, or build a larger corpus",
         )
-    if team.leader:
-        literature.scientist(team.leader)
+    for name in filter(None, (team.leader, *(team.members or ()))):
+        literature.scientist(name)
 
 
 def speaking_order(

@@ -25,7 +25,7 @@ from manyheads.systems.baselines.config import (
     BaselineRun,
 )
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
-from manyheads.systems.virsci.ideas import most_confident, scored
+from manyheads.systems.virsci.ideas import most_confident, papers_for_idea, scored
 from manyheads.systems.virsci.replies import Idea, Vote, vote_among
 from manyheads.systems.virsci.report import report, work
 from manyheads.systems.virsci.vote import ballot_of, candidates_of
@@ -157,8 +157,7 @@ class BaselineDesk:
 
     async def references(self, turn: int, query: str) -> list[Cited]:
         """Papers close to a topic or an idea, as many as for a team."""
-        [hits] = await self.run.references(IDEA, turn, [query], self.run.settings.ideas.references)
-        return hits
+        return await papers_for_idea(self.run, turn, query)
 
     async def propose(
         self, author: Speaker, references: Sequence[Cited], turn: int, draft: int | None = None

@@ -13,7 +13,7 @@ class SizeConfig(Strict):
     """How many members a team has, its leader included."""
 
     draw: Literal["fixed", "normal", "exponential"] = "exponential"
-    """`fixed`: `most`; `normal`: N(most, 1), from 3 to 2 · most - 3; `exponential`: 3 + Exp(mean 4), from 3 to 2 · most + 3."""
+    """`fixed`: `most`. `normal`: N(most, 1), at most 2 most - 3. `exponential`: 3 + Exp(mean 4), at most 2 most + 3. Both at least 3."""
     most: int = Field(default=3, ge=1)
     """The size that the draws are made around."""
 

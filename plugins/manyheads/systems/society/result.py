@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from manyheads.base.files import read_text
+from manyheads.base.files import make_folder, read_text
 from manyheads.base.folders import write
 from manyheads.core import Usage
 from manyheads.core.results import Part
@@ -118,4 +118,5 @@ def read_epochs(folder: Path) -> list[EpochRecord]:
 
 def write_epoch(folder: Path, record: EpochRecord) -> None:
     """Write the record of a finished epoch."""
+    make_folder(folder / EPOCHS)
     write(epoch_file(folder, record.number), record.model_dump_json(exclude_defaults=True) + "\n")

@@ -1,6 +1,6 @@
 """Abstract generation (VirSci 2025, §3.2, Eq. 4; 2024, Figs. 14 and 15), turn by turn."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from manyheads.asking.replies import Abstract
@@ -28,7 +28,7 @@ class AbstractDrafts:
     turns: int
     drafts: list[Draft] = field(default_factory=list[Draft])
     written: int = 0
-    """The turn in which the team first finished it; later turns are revisions after self-review."""
+    """The turn in which the team first finished it; later turns are revisions after a review."""
 
     @property
     def current(self) -> Draft:
@@ -82,6 +82,24 @@ async def write_abstract(
         await write(run, team, manuscript, rewrite, current.turn)
     manuscript.written = manuscript.current.turn
     return manuscript
+
+
+async def revise(
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, task: str, reviews: Mapping[str, object]
+) -> None:
+    """Another round of writing; the leader begins with a task of their own, and the reviews in the prompt.
+
+    The other members get the usual prompt (Eq. 4).
+    """
+    run.begin(STAGE, stages(run.config), "Abstract revision", turns=run.settings.turns.of(STAGE))
+    current, leader, recall = manuscript.current, team.leader.speaker, manuscript.idea.title
+
+    async def opening(turn: int) -> Abstract:
+        known = {"topic": manuscript.topic, "contribution": manuscript.idea, "abstract": current}
+        question = Question(STAGE, turn, leader, "leader", task, known | reviews, "leader", recall=recall)
+        return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
+
+    await write(run, team, manuscript, opening, current.turn)
 
 
 async def write(

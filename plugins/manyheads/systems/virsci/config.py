@@ -21,8 +21,9 @@ STAGES = {
     "novelty": "Novelty assessment",
     "abstract": "Abstract generation",
     "review": "Self-review",
+    "peer_review": "Peer review",
 }
-"""In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
+"""In their order, with their titles; a run has its self-review, `review`, and its peer review only when they are enabled."""
 
 
 STEERS = {
@@ -56,6 +57,8 @@ class TopicConfig(Strict):
     """How often the discussion starts over without a majority; then the leader decides, with a warning."""
     may_leave: bool = True
     """Whether members who are not interested in the chosen topic leave."""
+    hot: int = Field(default=0, ge=0, exclude_if=lambda value: not value)
+    """Papers shown that gained most citations in the last year of a society; a corpus as it was published has none."""
 
 
 class IdeaConfig(Strict):
@@ -67,6 +70,8 @@ class IdeaConfig(Strict):
     """Weight of novelty in the confidence; 2 as in the authors' code."""
     references: int = Field(default=5, ge=0)
     """Papers of B_past shown with the topic or the previous idea; 0 for none."""
+    draw: Literal["nearest", "cited"] = Field(default="nearest", exclude_if=lambda value: value == "nearest")
+    """Those nearest to it; or, of twice as many, a draw that favours cited papers (at most 100 count) and recent ones."""
     query: Literal["title+idea", "whole"] = "title+idea"
     """The query for papers, here and for the vote: the title and idea, or the whole with its experiment.
     Texts too long for the embedding model are embedded in parts, whose vectors are averaged."""
@@ -98,6 +103,19 @@ class SelfReviewConfig(Strict):
     """How often the team goes back to idea generation; after that the last abstract is kept, with a warning."""
 
 
+class PeerReviewConfig(Strict):
+    """Review of the finished abstract by scientists outside the team, as in the authors' second code base."""
+
+    enabled: bool = False
+    """On: scientists nearest to the abstract mark it from 1 to 10, and the team revises it where the marks are too low."""
+    reviewers: int = Field(default=2, ge=1)
+    """Scientists who mark it."""
+    threshold: float = Field(default=6, ge=1, le=10)
+    """Mean mark from which it is accepted."""
+    revisions: int = Field(default=1, ge=0)
+    """How often the team may revise it and have it marked again."""
+
+
 class VirSciConfig(DiscussionSettings):
     """VirSci, from its team to its abstract."""
 
@@ -106,6 +124,9 @@ class VirSciConfig(DiscussionSettings):
     ideas: IdeaConfig = IdeaConfig()
     novelty: NoveltyConfig = NoveltyConfig()
     self_review: SelfReviewConfig = SelfReviewConfig()
+    peer_review: PeerReviewConfig = Field(
+        default=PeerReviewConfig(), exclude_if=lambda value: value == PeerReviewConfig()
+    )
 
 
 class TopicInput(Inputs):
@@ -155,11 +176,17 @@ _SELF_REVIEW_NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {
     ("leader", "self_review"): replies.SelfReview,
     ("leader", "rework"): replies.Revision,
 }
+_PEER_REVIEW_NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {
+    ("scientist", "mark"): replies.PeerReview,
+    ("leader", "respond"): replies.Revision,
+}
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[shared.ReplyModel]]:
-    """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
-    return _NEEDS | (_SELF_REVIEW_NEEDS if config.settings.self_review.enabled else {})
+    """The reply that each task of a role must give, or a narrower one; of a review only where it is held."""
+    settings = config.settings
+    reviewed = _SELF_REVIEW_NEEDS if settings.self_review.enabled else {}
+    return _NEEDS | reviewed | (_PEER_REVIEW_NEEDS if settings.peer_review.enabled else {})
 
 
 def searches(config: RunConfig, roles: Roles) -> bool:
@@ -172,5 +199,6 @@ def searches(config: RunConfig, roles: Roles) -> bool:
 
 def stages(config: RunConfig) -> dict[str, str]:
     """The stages of a run, in their order, with their titles."""
-    reviewed = config.settings.self_review.enabled
-    return {stage: title for stage, title in STAGES.items() if reviewed or stage != "review"}
+    settings = config.settings
+    off = {"review": not settings.self_review.enabled, "peer_review": not settings.peer_review.enabled}
+    return {stage: title for stage, title in STAGES.items() if not off.get(stage)}

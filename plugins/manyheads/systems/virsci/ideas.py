@@ -1,15 +1,19 @@
 """Idea generation (VirSci 2025, §3.2, Eq. 2; 2024, Fig. 12)."""
 
+import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from manyheads.base.papers import Hit, Paper
 from manyheads.config import PERSON
 from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Idea, idea_after
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.run import Cited, Question
+from manyheads.team.run import Cited, Question, Run
 from manyheads.team.steering import steer
 from manyheads.team.team import Team, Thread, speak, speakers
 
@@ -24,6 +28,39 @@ def scored(
     confidence = reply.clarity + reply.feasibility + weight * reply.novelty
     cited = [each.evidence for each in references]
     return ScoredIdea(**own, **more, number=number, by=by, turn=turn, references=cited, confidence=confidence)
+
+
+MOST_CITED = 100
+"""Citations above which a paper is not drawn more often."""
+
+
+def draw_cited(rng: random.Random, hits: Sequence[Hit], k: int, last_year: int | None) -> list[Hit]:
+    """`k` papers without replacement, in the order of `hits`, each with the weight min(max(citations, 1), 100) / sqrt(1 + age).
+
+    Preferential attachment with ageing, as in the authors' second code base; the age is in years before `last_year`, or before the
+    latest paper's.
+    """
+    now = last_year or max((hit.paper.year or 0 for hit in hits), default=0)
+
+    def weight(paper: Paper) -> float:
+        age = max(0, now - (paper.year or now))
+        return min(max(paper.citations or 0, 1), MOST_CITED) / math.sqrt(1 + age)
+
+    # The first of exponential times with these rates are draws one after the other, each by the weights of the rest.
+    times = [rng.expovariate(weight(hit.paper)) for hit in hits]
+    drawn = sorted(range(len(hits)), key=times.__getitem__)[:k]
+    return [hits[place] for place in sorted(drawn)]
+
+
+async def papers_for_idea(run: Run[Any, Any, Any], turn: int, query: str) -> list[Cited]:
+    """B_past of a topic or the previous idea: the nearest papers, or a draw of twice as many, see `IdeaConfig.draw`."""
+    config, last_year = run.settings.ideas, run.literature.last_year
+    if config.draw == "nearest":
+        [hits] = await run.references(STAGE, turn, [query], config.references)
+    else:
+        draw = partial(draw_cited, run.rng, k=config.references, last_year=last_year)
+        [hits] = await run.references(STAGE, turn, [query], 2 * config.references, draw)
+    return hits
 
 
 def most_confident(ideas: Sequence[ScoredIdea], keep: int) -> list[ScoredIdea]:
@@ -118,7 +155,7 @@ async def propose_ideas(
     async for member in speakers(run, team, archive, STAGE, before=before):
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.query(config.queries_whole) if previous else topic
-        [references] = await run.references(STAGE, archive.turn, [query], config.references)
+        references = await papers_for_idea(run, archive.turn, query)
         # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
         variables = {

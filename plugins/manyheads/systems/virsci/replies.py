@@ -93,6 +93,14 @@ class SelfReview(ReplyModel):
     overlaps: list[Overlap] = Field(min_length=1)
 
 
+class PeerReview(ReplyModel):
+    """An outside scientist's review of an abstract, and their mark."""
+
+    strengths: Text
+    weaknesses: Text
+    mark: Score
+
+
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among a number of ideas, with a comment on each: its schema shows the range of numbers."""
     note = numbered(IdeaNote, "idea", count)
@@ -117,5 +125,5 @@ class Interests(ReplyModel):
     interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
 
 
-REPLIES = (Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview, Interests)
+REPLIES = (Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview, PeerReview, Interests)
 """What tasks may be answered with; the others are parts of these."""

@@ -13,12 +13,26 @@ from manyheads.report.pictures import IdeaRow, IdeasPicture, Pair, PicturePerson
 from manyheads.report.record import Record, section
 from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
-from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
+from manyheads.systems.virsci.result import PeerReviews, SelfReviews, TeamResult, VirSciResult
 
 
 def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
-    """Topic, idea and abstract, and the outcome of self-review."""
+    """Topic, idea and abstract, and the outcomes of self-review and peer review."""
     yield from results.work(result.topic, result.idea, result.abstract)
+    yield from _self_review(result)
+    if (peers := result.peer_review) and peers.rounds:
+        last, revised = peers.rounds[-1], len(peers.rounds) - 1
+        outcome = {True: "accepted", False: "rejected", None: "not settled"}[peers.accepted]
+        mark = (
+            "no mark"
+            if last.mean is None
+            else f"mean mark {last.mean:.3g} of 10, accepted from {peers.threshold:g}"
+        )
+        after = f", after {count(revised, 'revision')}" if revised else ""
+        yield "Peer review", f"{outcome}: {mark}, {count(len(last.reviews), 'review')}{after}"
+
+
+def _self_review(result: VirSciResult) -> Iterator[tuple[str, str]]:
     if not (review := result.self_review) or not review.reviews:
         return
     closest, discarded = review.reviews[-1].closest, len(review.discarded)
@@ -182,6 +196,11 @@ class TeamPage(Page):
     def self_reviews(self) -> SelfReviews | None:
         reviews = self.result.self_review if isinstance(self.result, VirSciResult) else None
         return reviews if reviews and reviews.reviews else None
+
+    @property
+    def peer_reviews(self) -> PeerReviews | None:
+        reviews = self.result.peer_review if isinstance(self.result, VirSciResult) else None
+        return reviews if reviews and reviews.rounds else None
 
     @property
     def chosen(self) -> ScoredIdea | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pydantic import Field
+
 from manyheads.core.results import Abstract, Draft, Part, Person, ScoredIdea, Topic
 from manyheads.measures.team import JointPapers
 from manyheads.systems.ideas import GivenIdeas
@@ -88,6 +90,34 @@ class SelfReviews(Part):
     discarded: list[Discarded] = []
 
 
+class PeerReviewRecord(Part):
+    """What an outside scientist says of an abstract; `mark` is 1 to 10."""
+
+    reviewer: str
+    strengths: str
+    weaknesses: str
+    mark: int
+
+
+class PeerReviewRound(Part):
+    """The reviews of one version of the abstract; whoever gave no valid one is not counted."""
+
+    number: int
+    title: str
+    reviews: list[PeerReviewRecord] = []
+    mean: float | None = None
+    """Of the marks; None without any."""
+
+
+class PeerReviews(Part):
+    """All rounds of peer review."""
+
+    accepted: bool | None = None
+    """Of the last version; None before it is settled, and where nobody marked it."""
+    threshold: float
+    rounds: list[PeerReviewRound] = []
+
+
 class TeamResult(Part):
     """The result of a team or a baseline: topic, ideas, votes, abstract."""
 
@@ -129,6 +159,8 @@ class VirSciResult(TeamResult):
     """Members who left after the topic was settled."""
     self_review: SelfReviews | None = None
     """None where none is held."""
+    peer_review: PeerReviews | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Omitted where none is held."""
     guests: list[Guest] = []
     joint_papers: list[JointPapers] | None = None
     """Pairs of members, candidates and guests who have written together, from the corpus; None in results of earlier versions."""

@@ -14,21 +14,42 @@ STAGE = "selection"
 
 
 async def select_team(run: VirSciRun) -> Team:
-    """Form the team: invite candidates in turn, each sees the leader and the members so far, until it is full.
+    """Form the team: that of `team.members`, or of those who accept an invitation.
 
     Raises:
-        CorpusError: the team would be larger than the number of scientists.
+        CorpusError: the team would be larger than the number of scientists, or a name is unknown.
         ModelError: as many candidates as the team has members, and none of them gave a valid answer.
     """
     run.begin(STAGE, stages(run.config))
     config, literature = run.settings.team, run.literature
     need_members(config, literature)
     named = config.leader and literature.scientist(config.leader)
-    scientist = named or run.rng.choice(literature.scientists)
-    team, invited = Team([]), 0
+    scientist, team = named or run.rng.choice(literature.scientists), Team([])
     _join(run, team, Member(scientist, run.scientist("leader", scientist)))
+    for member in map(literature.scientist, config.members or ()):
+        _join(run, team, Member(member, run.scientist("scientist", member)))
+    aims = {} if config.members is not None else await _invite_candidates(run, team)
+    values = shares(team.profiles())
+    note_joint_papers(run)
+    run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
+    if blank := [one.name for one in team.profiles() if not interests(one)]:
+        run.warn(
+            STAGE,
+            f"diversity: the topics of {len(blank)} of {len(team.members)} members are unknown: {', '.join(blank)}",
+        )
+    for name, aim in aims.items():
+        if gap(team.profiles(), {name: aim}):
+            value = "unknown" if (share := values[name]) is None else f"{share:.2f}"
+            near = f"among the scientists who would join, no team drawn around {scientist.name} comes closer"
+            run.warn(STAGE, f"team.{name} is {aim:g}, but the team's {name} is {value}: {near}")
+    return team
+
+
+async def _invite_candidates(run: VirSciRun, team: Team) -> dict[str, float]:
+    """Invite candidates in turn, each sees the leader and the members so far, until the team is full; what it was to aim at."""
+    config, scientist, invited = run.settings.team, team.leader.scientist, 0
     aims = {name: aim for name in MEASURES if (aim := getattr(config, name)) is not None}
-    pool, how = literature.scientists, config.exploration
+    pool, how = run.literature.scientists, config.exploration
     candidates = (
         draw_towards(run.rng, pool, team.profiles, config.size, aims, exploration=how)
         if aims
@@ -44,20 +65,7 @@ async def select_team(run: VirSciRun) -> Team:
                 break
     if len(team.members) < config.size:
         run.warn(STAGE, f"the team has {len(team.members)} of {config.size} members; {invited} were invited")
-    values = shares(team.profiles())
-    note_joint_papers(run)
-    run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
-    if blank := [one.name for one in team.profiles() if not interests(one)]:
-        run.warn(
-            STAGE,
-            f"diversity: the topics of {len(blank)} of {len(team.members)} members are unknown: {', '.join(blank)}",
-        )
-    for name, aim in aims.items():
-        if gap(team.profiles(), {name: aim}):
-            value = "unknown" if (share := values[name]) is None else f"{share:.2f}"
-            near = f"among the scientists who would join, no team drawn around {scientist.name} comes closer"
-            run.warn(STAGE, f"team.{name} is {aim:g}, but the team's {name} is {value}: {near}")
-    return team
+    return aims
 
 
 def note_joint_papers(run: VirSciRun) -> None:

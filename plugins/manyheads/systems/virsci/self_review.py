@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 
-from manyheads.asking.replies import Abstract
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft
 from manyheads.systems.virsci import result
-from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
-from manyheads.systems.virsci.abstract import AbstractDrafts, write
+from manyheads.systems.virsci.abstract import AbstractDrafts, revise
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
-from manyheads.systems.virsci.replies import Revision, SelfReview, review_of
+from manyheads.systems.virsci.replies import SelfReview, review_of
 from manyheads.systems.virsci.result import SelfReviews, VirSciRun
 from manyheads.team.run import Question
-from manyheads.team.team import Team, ask_with_advice
+from manyheads.team.team import Team
 
 STAGE = "review"
 
@@ -51,28 +49,10 @@ async def review_and_revise(
     if not first.too_close:
         return first
     judge(run, first, "revised", reviews)
-    await _revise(run, team, manuscript, first)
+    # Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩ (2025, Eq. 6; 2024, Eq. 8)
+    found = {"overlaps": first.overlaps, "threshold": first.threshold}
+    await revise(run, team, manuscript, "rework", found)
     return await _review(run, team, manuscript, reviews)
-
-
-async def _revise(run: VirSciRun, team: Team, manuscript: AbstractDrafts, review: AbstractComparison) -> None:
-    """Another round of writing; the leader begins, with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
-
-    The other members get the usual prompt (Eq. 4).
-    """
-    run.begin(ABSTRACT, stages(run.config), "Abstract revision", turns=run.settings.turns.of(ABSTRACT))
-    current, leader, recall = manuscript.current, team.leader.speaker, manuscript.idea.title
-
-    async def rework(turn: int) -> Abstract:
-        """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
-        variables = {
-            "topic": manuscript.topic, "contribution": manuscript.idea, "abstract": current,
-            "overlaps": review.overlaps, "threshold": review.threshold,
-        }  # fmt: skip
-        question = Question(ABSTRACT, turn, leader, "leader", "rework", variables, "leader", recall=recall)
-        return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
-
-    await write(run, team, manuscript, rework, current.turn)
 
 
 async def _review(

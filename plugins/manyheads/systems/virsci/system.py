@@ -8,6 +8,7 @@ from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
 from manyheads.systems.virsci.config import VirSciConfig, VirSciInputs
 from manyheads.systems.virsci.ideas import DiscardedIdea, find_ideas, most_confident
+from manyheads.systems.virsci.peer_review import review_by_peers
 from manyheads.systems.virsci.result import Ballot, VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
 from manyheads.systems.virsci.self_review import STAGE, AbstractComparison, judge, review_and_revise
@@ -22,11 +23,12 @@ async def virsci(run: VirSciRun) -> None:
     """Run the stages.
 
     A fixed `topic`, or an idea to start from, skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With
-    `self_review.enabled` a sixth stage follows, which may send the team back to the abstract or to new ideas.
+    `self_review.enabled` a stage follows that may send the team back to the abstract or to new ideas, and with
+    `peer_review.enabled` one that may send them back to the abstract.
 
     Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). It leaves
-    out what self-review causes, revisions and further rounds: no config can predict their number, and the papers leave
-    them out of comparisons at equal cost (App. B.1).
+    out what reviews cause, revisions and further rounds: no config can predict their number, and the papers leave
+    those of self-review out of comparisons at equal cost (App. B.1). Peer reviewers are left out, too.
     """
     team = await select_team(run)
     result, joined = run.result, len(team.members)
@@ -35,7 +37,11 @@ async def virsci(run: VirSciRun) -> None:
         topic = await find_topic(run, team)
     else:
         result.topic, result.turns["topic"] = Topic(topic=topic, fixed=True), 0
-    first = (await _rounds(run, team, topic))[0]
+    rounds = await _rounds(run, team, topic)
+    first, last = rounds[0], rounds[-1]
+    if run.settings.peer_review.enabled:
+        await review_by_peers(run, team, last.manuscript)
+        result.turns |= last.turns
     turns = sum((first.turns | {"abstract": first.manuscript.written}).values())
     result.inference_cost = result.turns["topic"] * joined + turns * len(team.members)
     result.hear(run.guests)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.asking.replies import Remark
+from manyheads.base.papers import Paper
 from manyheads.core import results, together
-from manyheads.core.events import Judged
+from manyheads.core.events import Judged, Retrieved
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Consensus, Interest, Topic
 from manyheads.systems.virsci.result import VirSciRun
@@ -14,6 +15,7 @@ from manyheads.team.steering import steer
 from manyheads.team.team import Member, Team, Thread, speak, speakers
 
 STAGE = "topic"
+HOT = "cited most in the last year"
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,11 @@ async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Seque
     Q_topic holds the starting topic, if one is given (App. C.3). The last turn has no summary: its replies settle
     the topic (after Eq. 1). `views` are from the previous discussion, which found no majority.
     """
-    thread, turns = Thread(), run.settings.turns.of(STAGE)
+    thread, turns, hot = Thread(), run.settings.turns.of(STAGE), _hot_papers(run, before + 1)
     async for member in speakers(run, team, thread, STAGE, before=before):
         variables = {
             "team": team.profiles(), "start": run.settings.topics.start, "turn": thread.turn - before,
-            "turns": turns, "views": views, **_history(thread),
+            "turns": turns, "views": views, "hot": hot, **_history(thread),
         }  # fmt: skip
         recall = thread.summaries[-1] if thread.summaries else team.interests()
         question = Question(
@@ -97,6 +99,18 @@ async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Seque
         if reply:
             thread.add(member, run.wording(reply), guests)
     return thread
+
+
+def _hot_papers(run: VirSciRun, turn: int) -> list[Paper]:
+    """The papers that gained most citations in the last year, stored as evidence."""
+    papers = run.literature.hot(run.settings.topics.hot)
+    for paper in papers:
+        found = results.Retrieval(source=run.config.corpus, query=HOT, stage=STAGE, turn=turn)
+        run.evidence.cite(paper.id, paper.title, found, year=paper.year, of=paper)
+    if papers:
+        rows = ({"id": paper.id, "title": paper.title, "year": paper.year} for paper in papers)
+        run.emit(Retrieved(stage=STAGE, turn=turn, query=HOT, hits=tuple(rows)))
+    return papers
 
 
 async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[Opinion]:

@@ -373,10 +373,6 @@ class Ecosystem(Closing):
         best = sorted(self._last_citations, key=lambda one: (-self._last_citations[one], one))
         return [*self.papers.get(best[:k]).values()]
 
-    def hot(self, k: int) -> list[Paper]:
-        """None: the corpus as it was published has no epochs."""
-        return []
-
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k most similar past papers for each query, optionally only before a year."""
         years = None if before is None else (None, before)

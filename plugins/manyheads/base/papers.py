@@ -234,6 +234,12 @@ class Scientist(BaseModel):
         return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
 
 
+def profile_text(scientist: Scientist) -> str:
+    """The text of a scientist that the author knowledge bank embeds."""
+    parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
+    return ". ".join(filter(None, parts)) or scientist.name
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A retrieved paper with its cosine similarity to the query (-1…1)."""
@@ -266,7 +272,7 @@ class Literature(Protocol):
         ...
 
     def hot(self, k: int) -> list[Paper]:
-        """The `k` papers that gained most citations in the last epoch of a society; ties by id."""
+        """The `k` papers that gained most citations in the last epoch of a society, most first; none outside of one."""
         ...
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:

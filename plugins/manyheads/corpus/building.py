@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
-from manyheads.base.papers import Paper, Period, Scientist
+from manyheads.base.papers import Paper, Period, Scientist, profile_text
 from manyheads.corpus.ecosystem import (
     CHUNK,
     PAPERS,
@@ -48,7 +48,6 @@ from manyheads.corpus.scientists import (
     assign_masks,
     display_name,
     profile,
-    profile_text,
     spellings,
 )
 from manyheads.corpus.selection import SPOOL, Selection, Spool, select

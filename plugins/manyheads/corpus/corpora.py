@@ -30,6 +30,7 @@ from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import PAPERS, Ecosystem
 from manyheads.corpus.embedding import load_available, load_embedder
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
+from manyheads.corpus.layers import CHANGES, COPIES, Layers, parts_of
 from manyheads.corpus.meta import AUTHORS, BYLINES, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file
 from manyheads.corpus.qdrant import EdgeStore, loading
@@ -45,8 +46,6 @@ UNIT = 1e-3
 """Tolerance for the length of a unit vector."""
 
 _open: Pool[Ecosystem] = Pool(Ecosystem.close)
-COPIES = dict[str, Path]()
-"""Folders of another machine's corpora in this process, by their names there."""
 
 
 def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
@@ -56,8 +55,10 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
     """
     name = name_or_path if name_or_path in SHIPPED else str(folder_of(name_or_path).absolute())
 
-    def opening() -> Ecosystem:
+    def opening(name_or_path: str) -> Ecosystem:
         folder = resolve_corpus(name_or_path, embedding=embedding)
+        if (base := parts_of(folder)[0]) != folder:
+            return layered(folder, str(base))
         ecosystem = Ecosystem.open(folder, None if embedding == "auto" else load_embedder(embedding))
         try:
             ecosystem.warm_up()
@@ -66,7 +67,17 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
             raise
         return ecosystem
 
-    return _open.lent_in_thread((name, embedding, cache_folder()), opening)
+    def layered(folder: Path, base: str) -> Ecosystem:
+        """Over the base, which is open once for all layers of this process."""
+        key = (base, embedding, cache_folder())
+        with ExitStack() as held:
+            under = _open.take(key, lambda: opening(base))
+            held.callback(_open.give_back, key)
+            ecosystem = under.with_layers(folder)
+            ecosystem.held.push(held.pop_all())
+        return ecosystem
+
+    return _open.lent_in_thread((name, embedding, cache_folder()), lambda: opening(name_or_path))
 
 
 def resolve_corpus(
@@ -91,7 +102,14 @@ def resolve_corpus(
         return _shipped_corpus(name_or_path, cache_dir or cache_folder(), embedding, progress)
     path = folder_of(name_or_path)
     if (path / META).is_file():
-        need_sound(path)
+        meta = read_meta(path)
+        if (
+            (layer := meta.layer) and meta.name in SHIPPED and not Path(layer.base).is_dir()
+        ):  # of another machine or cache
+            base = _shipped_corpus(meta.name, cache_dir or cache_folder(), meta.embedding.name, progress)
+            COPIES.setdefault(layer.base_fingerprint, base)
+        for part in parts_of(path):
+            need_sound(part)
         return path
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         hint = f"manyheads corpus build {path} --bound YEAR, then use its folder"
@@ -137,6 +155,11 @@ def bylines(name_or_path: str, ids: Collection[str]) -> dict[str, Paper] | None:
     if name_or_path in SHIPPED:
         source = data_file(f"configs/corpora/{name_or_path}.jsonl")
         papers = (raw.as_published() for _, raw in JsonLines(source).papers(Rejects()))
+    elif (folder_of(name_or_path) / CHANGES).is_file():
+        base, *layers = parts_of(folder_of(name_or_path))
+        written = (paper for paper, _ in Layers(layers).papers.values() if paper.id in ids)
+        below = bylines(str(base), ids)
+        return None if below is None else below | {paper.id: paper for paper in written}
     elif (path := folder_of(name_or_path) / BYLINES).is_file():
         papers = (Paper.model_validate_json(line) for _, line in lines(path))
     else:
@@ -179,7 +202,9 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
             damaged = damaged_files(folder, whole=whole)
     # the files of names may be removed before sharing a corpus
     damaged = [file for file in damaged if file not in (NAMES, BYLINES) or (folder / file).exists()]
-    if not damaged and not (folder / GRAPH).exists():  # no checksum, as records are added to it
+    if not damaged and not any(
+        (folder / name).exists() for name in (GRAPH, CHANGES)
+    ):  # no checksum, as records are added to it
         counts = read_meta(folder).counts
         return [GRAPH] if counts.full_texts or counts.with_references else []
     return damaged
@@ -192,6 +217,12 @@ def verify_corpus(folder: Path) -> list[str]:
 
     meta = read_meta(folder)
     need_sound(folder, whole=True)
+    if meta.layer:
+        base, *layers = parts_of(folder)
+        lines = verify_corpus(base)
+        for layer in layers:
+            need_sound(layer, whole=True)
+        return [*lines, f"layers       {len(layers):,} with {len(Layers(layers).papers):,} papers"]
     for copy in folder.glob(f"*/{CHECKSUMS}"):
         if damaged := damaged_files(copy.parent, whole=True):
             hint = "remove the folder: it is rebuilt when needed"

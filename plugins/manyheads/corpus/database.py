@@ -67,7 +67,8 @@ class RecordBook(Closing):
     """
 
     def __init__(self, ecosystem: Ecosystem) -> None:
-        self.ecosystem = ecosystem
+        self.ecosystem = ecosystem.base
+        """Papers of layers have no records."""
         self._lock = threading.RLock()
         self._graph: Graph | None = None
         self._records: Records | None = None

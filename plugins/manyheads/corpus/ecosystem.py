@@ -7,9 +7,11 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 
 import asyncio
 import itertools
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
@@ -17,8 +19,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from manyheads.base.errors import CorpusError, EmbeddingError, describe, need_extra
 from manyheads.base.files import Closing
-from manyheads.base.papers import Hit, Paper, Period, Scientist
+from manyheads.base.papers import Hit, Paper, Period, Scientist, profile_text
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.layers import LayeredStore, Layers, parts_of
 from manyheads.corpus.meta import (
     AUTHORS,
     NAMES,
@@ -182,6 +185,8 @@ class KnowledgeBank(Collection):
 
     integers = ("year",)
     keywords = ("period", "venue", "authors")
+    last_year: int | None = None
+    """That of the layers of a society, beyond the corpus's bound; None without layers."""
 
     def add(
         self,
@@ -244,14 +249,26 @@ _SCIENTISTS = TypeAdapter(list[Scientist])
 class Ecosystem(Closing):
     """A built corpus, open for reading by any number of processes. Created by `open`, or by `building.build_corpus`."""
 
-    def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
+    def __init__(
+        self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection,
+        over: "tuple[Ecosystem, Layers] | None" = None,
+    ) -> None:  # fmt: skip
         self.folder, self.meta, self.papers = folder, meta, papers
         """`papers` contains B_past and B_con, separated by `where={"period": "past"}`."""
         self._authors = authors
         self.parts: dict[str, Closing] = {}
         """Other resources of the corpus, by name; closed with it."""
-        self._queries = QueryEmbedder(papers.embedder)
+        self.held = ExitStack()
+        """What else is closed with it."""
+        papers.last_year = meta.layer and meta.layer.year
+        self.base = over[0] if over else self
+        """The corpus as it was built, under the layers of a society; of any other, itself."""
+        self._queries = over[0]._queries if over else QueryEmbedder(papers.embedder)
         papers.queries = authors.queries = self._queries
+        self._last_citations: Mapping[str, int] = over[1].last if over else {}
+        if over:
+            self._scientists = {**over[0]._scientists, **over[1].scientists}
+            return
         try:
             scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
         except ValidationError as wrong:
@@ -259,15 +276,16 @@ class Ecosystem(Closing):
         self._scientists = {one.name: one for one in scientists}
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder | None = None) -> Self:
-        """Open a built corpus; by default with the model that built it.
+    def open(cls, folder: Path, embedder: Embedder | None = None) -> "Ecosystem":
+        """Open a built corpus, or one with the layers of a society; by default with the model that built it.
 
         Raises:
-            CorpusError: the folder is not a built corpus, or another process is writing to it.
+            CorpusError: the folder is not a built corpus, another process is writing to it, or a part under a layer is missing.
             EmbeddingError: `embedder` is not its model, or its model is not available.
         """
         need_extra("corpus", "a corpus")
-        meta = read_meta(folder)
+        [lowest, *layers] = parts_of(folder)
+        meta = read_meta(lowest)
         try:
             model = embedder or load_embedder(meta.embedding.name)
         except EmbeddingError as error:
@@ -277,13 +295,42 @@ class Ecosystem(Closing):
                 tried=error.tried,
                 hint="install that model, or name the folder that has it: --set embedding=FOLDER; or build the corpus again",
             ) from error
-        papers = KnowledgeBank.open(folder, model, read_only=True)
-        try:
-            authors = Collection.open(folder, model, name=AUTHORS, read_only=True)
-        except BaseException:
-            papers.close()
-            raise
-        return cls(folder, meta, papers, authors)
+        with ExitStack() as held:
+            papers = held.enter_context(KnowledgeBank.open(lowest, model, read_only=True))
+            authors = held.enter_context(Collection.open(lowest, model, name=AUTHORS, read_only=True))
+            opened = base = cls(lowest, meta, papers, authors)
+            if layers:
+                opened = base.with_layers(folder)
+                opened.held.callback(base.close)
+            held.pop_all()
+        return opened
+
+    def with_layers(self, folder: Path) -> "Ecosystem":
+        """This corpus with the layers up to the one in a folder. They share what is open; close it before this one.
+
+        Raises:
+            CorpusError: a layer is missing or damaged, or lies over another corpus.
+        """
+        layers = Layers(parts_of(folder)[1:])
+        with ExitStack() as held:
+            # in the engine of the corpus itself: another one would round scores in other ways, and break ties by that
+            place = held.enter_context(tempfile.TemporaryDirectory(prefix="manyheads-layers-"))
+            papers = held.enter_context(KnowledgeBank.create(place, self.embedder))
+            written = [*layers.papers.values()]
+            rows = _stacked([row for _, row in written], self.embedder.dim)
+            papers.add([one for one, _ in written], rows, period="past")
+            authors = held.enter_context(Collection.create(place, self.embedder, name=AUTHORS))
+            fresh = [(name, profile_text(layers.scientists[name]), Payload()) for name in layers.profiles]
+            authors.add_items(fresh, _stacked([*layers.profiles.values()], self.embedder.dim))
+            opened = Ecosystem(
+                folder,
+                read_meta(folder),
+                KnowledgeBank(LayeredStore(self.papers.store, papers.store, layers.citations), self.embedder),
+                Collection(LayeredStore(self._authors.store, authors.store, {}), self.embedder),
+                (self, layers),
+            )
+            opened.held = held.pop_all()
+        return opened
 
     @property
     def embedder(self) -> Embedder:
@@ -306,9 +353,9 @@ class Ecosystem(Closing):
 
     def names(self) -> dict[str, str]:
         """Masked name to real name, for people; never for agents."""
-        names = read_json(self.folder, NAMES)
+        names = read_json(self.base.folder, NAMES)
         if not isinstance(names, dict):
-            raise damaged(self.folder / NAMES, "not a JSON object of names")
+            raise damaged(self.base.folder / NAMES, "not a JSON object of names")
         return {str(mask): str(real) for mask, real in cast("dict[Any, Any]", names).items()}
 
     def works(self, name: str, k: int) -> list[Paper]:
@@ -318,12 +365,13 @@ class Ecosystem(Closing):
 
     @property
     def last_year(self) -> int:
-        """The last past year."""
-        return self.meta.options.bound - 1
+        """The last past year; with layers, that of the last one."""
+        return self.meta.layer.year if self.meta.layer else self.meta.options.bound - 1
 
     def hot(self, k: int) -> list[Paper]:
-        """None: the corpus as it was published has no epochs."""
-        return []
+        """The k papers that gained most citations in the last layer, most first, ties by id; none without layers."""
+        best = sorted(self._last_citations, key=lambda one: (-self._last_citations[one], one))
+        return [*self.papers.get(best[:k]).values()]
 
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k most similar past papers for each query, optionally only before a year."""
@@ -357,3 +405,10 @@ class Ecosystem(Closing):
             part.close()
         self.papers.close()
         self._authors.close()
+        self.held.close()
+
+
+def _stacked(rows: "Sequence[Vectors]", dim: int) -> "Vectors":
+    import numpy as np
+
+    return np.stack(rows) if rows else np.zeros((0, dim), dtype=np.float32)

@@ -151,6 +151,19 @@ class Counts(Frozen):
     """Citations between papers of the corpus."""
 
 
+class LayerMeta(Frozen):
+    """What a layer lies over: a built corpus, or another layer of it."""
+
+    base: str
+    """The folder of the built corpus."""
+    base_fingerprint: str
+    below: str | None = None
+    """The folder of the layer under this one, from this one's; None if it lies on the base."""
+    below_fingerprint: str
+    year: int
+    """Of its papers: the last past year."""
+
+
 class Meta(Frozen):
     """`meta.json`."""
 
@@ -172,6 +185,8 @@ class Meta(Frozen):
     """The first rejected records; `rejects.jsonl` has all."""
     seconds: float = Field(ge=0)
     """Duration of the build."""
+    layer: LayerMeta | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of a layer; the counts are then of all that it shows."""
 
     @property
     def uses(self) -> str:
@@ -222,6 +237,7 @@ class Meta(Frozen):
             ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers per text"),
             *((("embedding; the paper", PUBLISHED_MODEL),) if published else ()),
             ("vectors imported", f"{counts.vectors_imported:,}"),
+            *((("layer over", layer.base), ("its year", f"{layer.year}")) if (layer := self.layer) else ()),
             ("time", f"{self.seconds:,.1f} s"),
         ]
 

@@ -194,12 +194,6 @@ def profile(
     return Profiles(scientists, interests_by)
 
 
-def profile_text(scientist: Scientist) -> str:
-    """The text of a scientist that the author knowledge bank embeds."""
-    parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
-    return ". ".join(filter(None, parts)) or scientist.name
-
-
 def _most(counts: Counter[str], top: int) -> tuple[str, ...]:
     """The most frequent terms, ties in alphabetical order."""
     return tuple(sorted(counts, key=lambda term: (-counts[term], term))[:top])

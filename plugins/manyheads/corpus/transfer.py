@@ -19,8 +19,9 @@ from manyheads.base.files import (
     sha256_of,
     unwritable,
 )
-from manyheads.corpus.corpora import folder_of, is_sound
-from manyheads.corpus.meta import REJECTS
+from manyheads.corpus.corpora import folder_of, is_sound, resolve_corpus
+from manyheads.corpus.layers import parts_of
+from manyheads.corpus.meta import REJECTS, read_meta
 
 Ask = Callable[[str, int], Awaitable[bytes]]
 """Asks for the piece of a file, by its full name where the corpus is, from a byte on."""
@@ -47,11 +48,12 @@ class FileSum:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files of a corpus: its name in configs, and its folder where it is."""
+    """The files of a corpus: its name in configs, and its folder and fingerprint where it is."""
 
     corpus: str
     folder: str
     files: tuple[FileSum, ...]
+    fingerprint: str
 
     @property
     def sha256(self) -> str:
@@ -73,7 +75,7 @@ class Manifest:
                     files.append(FileSum(name, stat.st_size, stat.st_mtime_ns, sha256_of(path)))
         except OSError as error:
             raise CorpusError(f"{folder}: cannot be read: {error}") from error
-        return cls(corpus, str(folder), tuple(files))
+        return cls(corpus, str(folder), tuple(files), read_meta(folder).fingerprint)
 
     def is_at(self, folder: Path) -> bool:
         """Whether a folder has these files; reads only those that were changed at another time. Raises OSError."""
@@ -87,6 +89,21 @@ class Manifest:
             ):
                 return False
         return True
+
+
+def manifests_of(corpus: str, known: dict[Path, Manifest]) -> tuple[Manifest, ...]:
+    """Of what is under a corpus's layers, lowest first, and of the corpus itself.
+
+    Args:
+        known: of earlier corpora's parts, by folder; receives the new ones, so that each is read once.
+
+    Raises:
+        CorpusError: there is no such corpus, or a part of it cannot be read.
+    """
+    *under, top = parts_of(resolve_corpus(corpus).absolute())
+    for folder in under:
+        known[folder] = known.get(folder) or Manifest.of(str(folder), folder)
+    return (*(known[folder] for folder in under), Manifest.of(corpus, top))
 
 
 class CorpusSource:

@@ -39,8 +39,8 @@ from manyheads.config import RunConfig
 from manyheads.config.environment import ADDRESSES, allowed_words
 from manyheads.core import Charge, Meter, Usage, unmetered
 from manyheads.core.events import AnyEvent
-from manyheads.corpus.corpora import SHIPPED, resolve_corpus
-from manyheads.corpus.transfer import CorpusSource, Manifest
+from manyheads.corpus.corpora import SHIPPED
+from manyheads.corpus.transfer import CorpusSource, Manifest, manifests_of
 from manyheads.engine.budget import Shared
 from manyheads.engine.folder import keep_config
 from manyheads.engine.jobs import Executor, Failure, Job, ended_at
@@ -109,7 +109,8 @@ class Cluster:
         self._free = asyncio.Condition()
         self._refusal: UserError | None = None
         self._source: Any = None
-        self._manifests = dict[str, asyncio.Task[Manifest]]()
+        self._manifests = dict[str, asyncio.Task[tuple[Manifest, ...]]]()
+        self._parts = dict[Path, Manifest]()
 
     @property
     def at_once(self) -> int:
@@ -205,9 +206,8 @@ class Cluster:
             options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
             here = _placed(self.ray.get_runtime_context().get_node_id())
             self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
-            announce = asyncio.to_thread(lambda: Manifest.of(name, resolve_corpus(name).absolute()))
-            self._manifests[name] = asyncio.create_task(announce)
-        return ((await asyncio.shield(self._manifests[name]), self._source),)
+            self._manifests[name] = asyncio.create_task(asyncio.to_thread(manifests_of, name, self._parts))
+        return tuple((each, self._source) for each in await asyncio.shield(self._manifests[name]))
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
         """See `worker.embedded`. Raises `UserError`."""

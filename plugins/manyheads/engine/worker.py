@@ -33,8 +33,9 @@ from manyheads.config.files import HERE, moved
 from manyheads.config.keys import read_keys, value_of
 from manyheads.core import Charge, Meter, Place
 from manyheads.core.events import AnyEvent
-from manyheads.corpus.corpora import COPIES, resolve_corpus
+from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.layers import COPIES
 from manyheads.corpus.transfer import Manifest, local_copy
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
@@ -371,7 +372,8 @@ class JobWorker:
         try:
             with door(None):
                 for manifest, source in parcel.corpora:
-                    COPIES[manifest.corpus] = await local_copy(manifest, partial(_piece, source))
+                    copy = await local_copy(manifest, partial(_piece, source))
+                    COPIES[manifest.corpus] = COPIES[manifest.fingerprint] = copy
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{parcel.folder}/"
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}

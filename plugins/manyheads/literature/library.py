@@ -225,7 +225,7 @@ class Library:
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
                 members.append(CascadeSource(source, self.cache, address))
             elif self._bank is not None:
-                members.append(CascadeSource(LocalSource(self._bank)))
+                members.append(CascadeSource(LocalSource(self._bank, self._bound)))
         if not members:
             hint = f"add one of {', '.join(SERVICES)} to it"
             raise ConfigError("literature.cascade: there is no corpus to look papers up in", hint=hint)

@@ -1,10 +1,12 @@
 """A corpus's bank as a source of papers."""
 
 import asyncio
+import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from manyheads.base.papers import Paper
+from manyheads.base.papers import Paper, Window
 from manyheads.config import SourceName
 from manyheads.literature.matching import Topic
 from manyheads.literature.source import Request, Source
@@ -29,8 +31,18 @@ class LocalSource(Source):
         "references": "a corpus source has no references",
     }
 
-    def __init__(self, bank: "KnowledgeBank") -> None:
+    def __init__(self, bank: "KnowledgeBank", bound: int | None = None) -> None:
         self._bank = bank
+        self._bound = bound and dt.date(bound, 1, 1)
+
+    def reach(self, window: Window) -> Window:
+        """Under the layers of a society, B_past goes on beyond the corpus's bound."""
+        last = self._bank.last_year
+        return (
+            replace(window, before=dt.date(last + 1, 1, 1))
+            if last and window.before == self._bound
+            else window
+        )
 
     async def search(self, request: Request) -> list[Paper]:
         """Past papers with two thirds of the query's words (of two, both), most similar first."""

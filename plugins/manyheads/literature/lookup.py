@@ -400,12 +400,15 @@ class LookUp:
         `query` may be a variant of the request's; an answer that does not `count` is hidden from the caller's result.
         """
         began, whole = time.monotonic(), self.request
+        window = member.source.reach(whole.window)
         limit = whole.limit if limit is None else limit
-        request = replace(whole, operation=operation, query=query, limit=limit, until=until, faults=[])
+        request = replace(
+            whole, operation=operation, query=query, limit=limit, until=until, faults=[], window=window
+        )
 
         def enter(outcome: _Outcome, reason: str = "", hits: int = 0, cached: bool = False) -> None:
             entry = Searched(
-                source=member.name, operation=operation, query=whole.query, asked=query, window=str(whole.window),
+                source=member.name, operation=operation, query=whole.query, asked=query, window=str(window),
                 at=datetime.now(UTC).isoformat(timespec="seconds"), hits=hits, outcome=outcome, reason=reason, cached=cached,
                 seconds=0.0 if outcome == "skipped" else round(time.monotonic() - began, 3),
             )  # fmt: skip
@@ -426,7 +429,7 @@ class LookUp:
             return enter("failed", error.message)
         member.succeed()
         self._answers += counts
-        papers = tuple(filter(whole.window.holds, papers))
+        papers = tuple(filter(window.holds, papers))
         enter("found" if papers else "empty", "; ".join(request.faults), len(papers), cached)
         return papers
 

@@ -120,6 +120,10 @@ class Source:
             "" if here else f"{self.name or type(self).__name__} does not support {operation}"
         )
 
+    def reach(self, window: Window) -> Window:
+        """The dates that this source is asked for, where those of a config are others for it."""
+        return window
+
     async def look_up(self, request: Request) -> list[Paper]:
         """The papers; an empty list means that the source answered and has none. Raises `LiteratureError` if it cannot be reached,
         refuses, gives an invalid answer, or does not support the look-up."""

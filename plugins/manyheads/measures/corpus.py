@@ -12,6 +12,7 @@ from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.corpus.corpora import SHIPPED, resolve_corpus
 from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.layers import parts_of
 from manyheads.corpus.meta import Meta, read_meta
 from manyheads.corpus.vectors import Embedder
 from manyheads.measures.novelty import Normalise
@@ -47,6 +48,9 @@ class MeasuringCorpus:
             to it.
             EmbeddingError: `embedder` is not its model, or its model is not available.
         """
+        folder = parts_of(folder)[
+            0
+        ]  # novelty is against what was published, not against a society's own papers
         meta = read_meta(folder)
         if not meta.counts.contemporary:
             raise CorpusError(

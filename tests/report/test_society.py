@@ -19,7 +19,7 @@ from manyheads.systems.society.pictures import (
     layout,
     scale,
 )
-from manyheads.systems.society.report import NUMBERS, SocietyPage, report, work
+from manyheads.systems.society.report import NUMBERS, SocietyPage, ancestry, report, work
 from manyheads.systems.society.result import SocietyResult
 from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.served import check, chromium
@@ -85,14 +85,17 @@ def test_lineage_goes_back_to_the_corpus(tmp_path: Path) -> None:
     paper = next(
         one for one in page.record.result.result.best if any(each in page.papers for each in one.stands_on)
     )
-    found = page.ancestry(paper)
-    own = {team.paper for _, team in found.society}
-    assert {each for each in paper.stands_on if each in page.papers} <= own
-    assert {each for _, team in found.society for each in team.cites} <= own | {
-        one for one, _ in found.corpus
-    }
-    assert all(one.startswith("p") for one, _ in found.corpus)
+    own, corpus = page.ancestry(paper)
+    assert {each for each in paper.stands_on if each in page.papers} <= set(own)
+    assert {each for one in own for each in page.papers[one][1].cites} <= {*own, *corpus}
+    assert all(one.startswith("p") for one in corpus)
     assert paper.id not in own
+
+
+def test_each_paper_counts_once_in_a_lineage() -> None:
+    cites_of = {"a": ["p1"], "b": ["a", "p2"], "c": ["a", "p1"], "d": ["d"]}
+    assert ancestry(["c", "b", "p3"], cites_of) == (["c", "b", "a"], ["p3", "p1", "p2"])
+    assert ancestry(["d"], cites_of) == (["d"], [])
 
 
 def test_of_many_epochs_and_scientists_some_are_drawn(tmp_path: Path) -> None:

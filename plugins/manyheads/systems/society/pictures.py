@@ -16,8 +16,8 @@ MOST_PEOPLE, MOST_LINES, MOST_FRAMES = 60, 200, 24
 """Scientists and pairs in the picture of the network, and epochs of it."""
 BROAD, SLIM = 12, 8
 """Columns of the picture in its two widths."""
-SMALL, ROUNDS = 11.0, 150
-"""Radius of a scientist, and steps of the layout."""
+SMALL, MOST_STEP, ROUNDS = 11.0, 100.0, 150
+"""Radius of a scientist, largest distance of two columns, and steps of the layout."""
 WIDTH, HEIGHT, LEFT, FOOT, EDGE = 320.0, 190.0, 44.0, 24.0, 8.0
 """Of a plot, with room for the numbers at its left and below it, and at the other sides."""
 TICKS, DOT = 8, 2.5
@@ -118,12 +118,16 @@ class NetworkPicture:
         ]
         names, pairs = joint_teams(teams)
         linked = [(numbers[names[one]], numbers[names[other]]) for one, other in pairs]
-        return {slim: layout(len(numbers), linked, SLIM if slim else BROAD) for slim in (False, True)}
+        return {slim: layout(len(numbers), linked, self._columns(slim)) for slim in (False, True)}
+
+    def _columns(self, slim: bool) -> int:
+        most, shape = (SLIM, 0.9) if slim else (BROAD, 2.0)
+        return min(most, max(2, ceil((shape * len(self.drawn)) ** 0.5)))
 
     def _places(self, width: float) -> dict[str, Point]:
         """Where each scientist stands, every other column half a row lower."""
         slim = width < NARROW
-        step = width / (SLIM if slim else BROAD)
+        step = min(width / self._columns(slim), MOST_STEP)
         return {
             name: (round((column + 0.5) * step, 1), round((row + column % 2 / 2 + 0.5) * step, 1))
             for name, (column, row) in zip(self.drawn, self._layouts[slim], strict=True)

@@ -1,7 +1,7 @@
 """The report of a society: plots over its epochs, its network, the best papers with what they stand on, its scientists."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
@@ -51,17 +51,20 @@ def report(record: Record) -> View:
     return View(__package__ or "", SocietyPage(record), {"MOST_ROWS": MOST_ROWS, **groups})
 
 
-@dataclass(frozen=True)
-class Ancestry:
-    """What a paper stands on, also by way of others.
+def ancestry(cites: Iterable[str], cites_of: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """What a paper with these citations stands on, also by way of others: the society's papers, the nearest first, and the corpus's.
 
-    Attributes:
-        society: papers of the society, the nearest first, with their epochs.
-        corpus: the ids and, where known, titles of the corpus's papers.
+    Args:
+        cites_of: what each of the society's papers cites.
     """
-
-    society: Sequence[tuple[int, TeamRecord]]
-    corpus: Sequence[tuple[str, str]]
+    society, corpus, waiting = dict[str, None](), dict[str, None](), [*cites]
+    for one in waiting:  # grows on the way
+        if one not in cites_of:
+            corpus[one] = None
+        elif one not in society:
+            society[one] = None
+            waiting += cites_of[one]
+    return [*society], [*corpus]
 
 
 @dataclass(frozen=True)
@@ -130,25 +133,20 @@ class SocietyPage(Page):
                 plots.append(EpochPlot(TITLES[name], [epoch.number for epoch in self.epochs], series))
         return plots
 
-    def ancestry(self, paper: SocietyPaper) -> Ancestry:
-        """What a paper stands on, back to the corpus's papers."""
-        titles = {each.paper: each.title for each in self.record.result.evidence}
-        society, corpus, waiting = dict[str, tuple[int, TeamRecord]](), dict[str, str](), [*paper.stands_on]
-        for one in waiting:  # grows on the way
-            if one in self.papers:
-                if one not in society:
-                    society[one] = self.papers[one]
-                    waiting += self.papers[one][1].cites
-            else:
-                corpus[one] = titles.get(one, "")
-        return Ancestry([*society.values()], [*corpus.items()])
+    def ancestry(self, paper: SocietyPaper) -> tuple[list[str], list[str]]:
+        return ancestry(paper.stands_on, {one: team.cites for one, (_, team) in self.papers.items()})
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """Of the corpus's papers that the best papers stand on."""
+        return {each.paper: each.title for each in self.record.result.evidence}
 
     @cached_property
     def lineage(self) -> IdeasPicture | None:
         """The best papers and the nearest of the society's papers that they stand on; None if none stands on another."""
         best = self.record.result.result.best[:MOST_LINES]
         first, keys = [paper.id for paper in best[:1]], {paper.id for paper in best}
-        among = keys | {team.paper for one in best for _, team in self.ancestry(one).society[:MOST_ANCESTORS]}
+        among = keys | {each for one in best for each in self.ancestry(one)[0][:MOST_ANCESTORS]}
         rows = [
             IdeaRow(
                 one, team.title or "A paper without a title", f"Epoch {epoch}", monogram(team.members[0]),

@@ -10,6 +10,9 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import HUMAN, RunConfig
 from manyheads.core import NOTHING
 from manyheads.core.events import Stage
+from manyheads.core.results import Retrieval
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.systems.society import report
 from manyheads.systems.society.config import SocietyConfig, SocietyInputs
 from manyheads.systems.society.epochs import (
     TEAMS,
@@ -83,6 +86,16 @@ async def society(run: SocietyRun) -> None:
                     record = await Epoch(run, number, records, world, corpus, base, measuring).live()
             records.append(record)
             note(run, records, len(base.scientists))
+        cite_corpus(run, records, base)
+
+
+def cite_corpus(run: SocietyRun, records: Sequence[EpochRecord], base: Ecosystem) -> None:
+    """Store the corpus's papers that the best papers stand on as evidence: reports name them."""
+    cites_of = {team.paper: team.cites for each in records for team in each.teams if team.paper}
+    cited = [each for paper in run.result.best for each in report.ancestry(paper.stands_on, cites_of)[1]]
+    papers = base.papers.get([*dict.fromkeys(cited)])
+    for paper in (papers[each] for each in dict.fromkeys(cited) if each in papers):
+        run.evidence.cite(paper.id, paper.title, Retrieval(source="local", stage=TEAMS), year=paper.year)
 
 
 def recall(run: SocietyRun, record: EpochRecord) -> None:
@@ -198,6 +211,9 @@ SOCIETY = System(
     result=SocietyResult,
     run=society,
     essence=essence,
+    report=report.report,
+    work=report.work,
+    numbers=report.NUMBERS,
     needs=needs,
     corpus=lambda config: True,
     nests=True,

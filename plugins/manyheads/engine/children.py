@@ -4,6 +4,7 @@ import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 
 from manyheads.base.errors import ModelError
 from manyheads.config import RunConfig
@@ -11,10 +12,16 @@ from manyheads.core import Charge, Meter
 from manyheads.core.events import AnyEvent
 from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler
 from manyheads.engine.local import Engine, Process
+from manyheads.engine.session import HostFactory
 from manyheads.team.run import Run
 
 ENGINE: ContextVar[Engine] = ContextVar("ENGINE")
 """Where such runs run; this process, unless a command has set it."""
+
+
+def _the_same(make_host: HostFactory, host: str) -> HostFactory:
+    """The factory of a run's host, for all below it: for a worker, it must hold nothing else of the run."""
+    return make_host
 
 
 async def run_below(
@@ -39,7 +46,8 @@ async def run_below(
     jobs = {key: Job(key, folder / key, each, key, group=key) for key, each in configs.items()}
     assert budget.shared
     again = f"manyheads resume {shlex.quote(str(folder))}"
-    execute = engine.executor(lambda host: below.make_host, budget.shared, below.accept_changes, again)
+    factory = partial(_the_same, below.make_host)
+    execute = engine.executor(factory, budget.shared, below.accept_changes, again)
 
     def listen(news: JobNews) -> None:
         if news.state == "left out" and news.failure:

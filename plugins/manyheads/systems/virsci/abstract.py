@@ -96,7 +96,9 @@ async def revise(
 
     async def opening(turn: int) -> Abstract:
         known = {"topic": manuscript.topic, "contribution": manuscript.idea, "abstract": current}
-        question = Question(STAGE, turn, leader, "leader", task, known | reviews, "leader", recall=recall)
+        question = Question(
+            STAGE, turn, leader, "leader", task, {**known, **reviews}, "leader", recall=recall
+        )
         return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
 
     await write(run, team, manuscript, opening, current.turn)

@@ -13,9 +13,9 @@ from manyheads.report.record import read_run
 from manyheads.systems.society.pictures import (
     MOST_FRAMES,
     MOST_PEOPLE,
+    EpochMean,
     EpochPlot,
     NetworkPicture,
-    Value,
     layout,
     scale,
 )
@@ -141,10 +141,12 @@ def test_scales(ends: tuple[float, float], ticks: list[float], decimals: int) ->
 
 
 def test_a_missing_value_leaves_a_gap() -> None:
-    [(_, drawing)] = EpochPlot("HD", [1, 2, 3, 4], [[Value(0.5, 0.1), None, Value(0.5), Value(0.7)]]).drawings
+    [(_, drawing)] = EpochPlot(
+        "HD", [1, 2, 3, 4], [[EpochMean(0.5, 0.1), None, EpochMean(0.5), EpochMean(0.7)]]
+    ).drawings
     assert [curve.path.count("M") for curve in drawing.curves] == [2, 1]
     assert len(drawing.nodes) == 3
-    [(_, flat)] = EpochPlot("HD", [1], [[Value(0.0)]]).drawings
+    [(_, flat)] = EpochPlot("HD", [1], [[EpochMean(0.0)]]).drawings
     assert flat.height > flat.nodes[0].y > 0
 
 

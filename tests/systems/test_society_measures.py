@@ -9,7 +9,7 @@ import pytest
 from manyheads.measures.novelty import novelty
 from manyheads.measures.papers import Papers
 from manyheads.systems.society.measuring import (
-    Measuring,
+    SocietyMeasures,
     asking_figures,
     own_dissimilarity,
     society_figures,
@@ -133,7 +133,7 @@ def test_own_counts_the_society_s_papers() -> None:
 
 
 def test_teams_are_measured_in_their_order() -> None:
-    measuring = Measuring(Points(), PAST, CONTEMPORARY)  # pyright: ignore[reportArgumentType]
+    measuring = SocietyMeasures(Points(), PAST, CONTEMPORARY)  # pyright: ignore[reportArgumentType]
     first = EpochRecord(number=1, year=2010, teams=[
         TeamRecord(number=1, members=["a"], topic="1 0 0", abstract="1 0 0", accepted=True, paper="epoch-1-team-1"),
         TeamRecord(number=2, members=["b"], abstract=None),
@@ -174,7 +174,7 @@ def test_teams_are_measured_in_their_order() -> None:
 
 
 def test_without_contemporary_papers_nothing_is_measured_but_repeats() -> None:
-    measuring = Measuring(Points(), None, None)  # pyright: ignore[reportArgumentType]
+    measuring = SocietyMeasures(Points(), None, None)  # pyright: ignore[reportArgumentType]
     paper = TeamRecord(number=1, members=["a"], abstract="1 0 0", accepted=True, paper="epoch-1-team-1")
     team = TeamRecord(number=1, members=["a"], abstract="1 0 0")
     asyncio.run(measuring.measure([team], [EpochRecord(number=1, year=2010, teams=[paper])]))

@@ -32,7 +32,7 @@ from manyheads.systems.society.growth import (
     papers_of,
     ranked,
 )
-from manyheads.systems.society.measuring import Measuring
+from manyheads.systems.society.measuring import SocietyMeasures
 from manyheads.systems.society.membership import SMALLEST, Founding, found_teams, join
 from manyheads.systems.society.result import (
     EPOCHS,
@@ -121,7 +121,7 @@ class Epoch:
     world: Ecosystem
     corpus: str
     base: Ecosystem
-    measuring: Measuring
+    measuring: SocietyMeasures
 
     async def live(self) -> EpochRecord:
         """Found the teams, run them, and record what came of them.

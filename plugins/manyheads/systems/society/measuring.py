@@ -49,7 +49,7 @@ BLOCK = 1024
 """Topics that are compared with all others at once."""
 
 
-class Measuring:
+class SocietyMeasures:
     """What measures a society's abstracts: made once, from the corpus as it was published."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Measuring:
         self._vectors: dict[int, Floats] = {}
 
     @classmethod
-    def open(cls, base: "Ecosystem", normalise: "Normalise" = "year") -> "Measuring":
+    def open(cls, base: "Ecosystem", normalise: "Normalise" = "year") -> "SocietyMeasures":
         """Of the corpus under a society's layers. Without contemporary papers, an abstract has no measures.
 
         Raises:

@@ -25,7 +25,7 @@ TICKS, DOT = 8, 2.5
 
 
 @dataclass(frozen=True)
-class Value:
+class EpochMean:
     """A mean with its standard error, as far as there is one."""
 
     mean: float
@@ -39,7 +39,7 @@ class EpochPlot:
 
     title: str
     epochs: Sequence[int]
-    series: Sequence[Sequence[Value | None]]
+    series: Sequence[Sequence[EpochMean | None]]
 
     @property
     def drawings(self) -> list[tuple[str, SvgDrawing]]:

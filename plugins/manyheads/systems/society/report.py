@@ -13,7 +13,7 @@ from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.plots import LABELS
 from manyheads.report.record import Record
 from manyheads.systems.society.measuring import FIGURES
-from manyheads.systems.society.pictures import EpochPlot, NetworkPicture, Value
+from manyheads.systems.society.pictures import EpochMean, EpochPlot, NetworkPicture
 from manyheads.systems.society.result import (
     MEASURES,
     EpochRecord,
@@ -128,7 +128,7 @@ class SocietyPage(Page):
                 ]
             else:
                 values = [epoch.figures.get(name) for epoch in self.epochs]
-                series = [[None if value is None else Value(value) for value in values]]
+                series = [[None if value is None else EpochMean(value) for value in values]]
             if any(any(some) for some in series):
                 plots.append(EpochPlot(TITLES[name], [epoch.number for epoch in self.epochs], series))
         return plots
@@ -164,7 +164,7 @@ class SocietyPage(Page):
         return file if team.folder and (self.record.folder / file).is_file() else ""
 
 
-def _mean(epoch: EpochRecord, name: str, accepted: bool) -> Value | None:
+def _mean(epoch: EpochRecord, name: str, accepted: bool) -> EpochMean | None:
     known = [
         value for team in epoch.teams
         if team.accepted == accepted and (value := team.measures.get(name)) is not None
@@ -173,6 +173,6 @@ def _mean(epoch: EpochRecord, name: str, accepted: bool) -> Value | None:
         return None
     error = stdev(known) / len(known) ** 0.5 if len(known) > 1 else 0.0
     word = "accepted" if accepted else "rejected"
-    return Value(
+    return EpochMean(
         fmean(known), error, f"{f' ± {error:.2g}' if error else ''}, {count(len(known), f'{word} abstract')}"
     )

@@ -28,7 +28,7 @@ from manyheads.systems.society.epochs import (
     world_of,
 )
 from manyheads.systems.society.growth import citations_of, ranked
-from manyheads.systems.society.measuring import Measuring, society_figures
+from manyheads.systems.society.measuring import SocietyMeasures, society_figures
 from manyheads.systems.society.membership import found_teams, join
 from manyheads.systems.society.result import (
     EpochRecord,
@@ -72,7 +72,7 @@ async def society(run: SocietyRun) -> None:
         }
         known = {record.number: record for record in read_epochs(run.folder)}
         measuring, records = (
-            await asyncio.to_thread(Measuring.open, base, config.normalise),
+            await asyncio.to_thread(SocietyMeasures.open, base, config.normalise),
             list[EpochRecord](),
         )
         for number in range(1, settings.epochs + 1):

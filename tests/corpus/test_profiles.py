@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.base.papers import Scientist
+from manyheads.base.papers import Scientist, profile_text
 from manyheads.corpus.phrases import interests, some_texts
 from manyheads.corpus.records import RawAuthor, RawPaper
 from manyheads.corpus.scientists import (
@@ -17,7 +17,6 @@ from manyheads.corpus.scientists import (
     count_collaborations,
     display_name,
     profile,
-    profile_text,
     spellings,
 )
 from support.papers import NAMES, paper, papers

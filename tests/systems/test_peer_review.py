@@ -1,12 +1,16 @@
 """Peer review: who is asked, what a mark does, and what the team is told."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manyheads.core.events import Judged, Stage
-from support.direct import Play, Played
+from manyheads.engine.estimate import estimate
+from manyheads.engine.session import Session
+from support.direct import Play, Played, config_for, make_host
 from support.llm import LLM
+from support.person import Scripted
 from support.requests import Request
 
 REVIEW, RESPOND = "A review of another team's abstract", "The reviewers ask for a revision"
@@ -140,3 +144,20 @@ async def test_off_it_leaves_no_trace(run: Play):
     played = await run("topic=T", "novelty.enabled=false")
     assert "peer_review" not in played.result
     assert played.asked(REVIEW) == []
+
+
+async def test_what_a_person_said_to_the_team_waits_for_the_revision(llm: LLM, tmp_path: Path):
+    marks, person = Marks((3, 3), (9, 9)), Scripted(steer=[{"action": "accept", "remark": "Think of owls."}])
+    llm.answers["mark"] = marks.mark
+    session = Session(config_for(llm, *ON, "steer=[abstract]"), tmp_path / "run", person=person)
+    events = [event async for event in session.events(make_host)]
+    played = Played(tmp_path / "run", events, list(llm.requests))
+    assert len(played.asked(REVIEW)) == 4
+    assert not any("owls" in request.asking for request in played.asked(REVIEW))
+    assert all("owls" in request.asking for request in played.asked(RESPOND))
+
+
+@pytest.mark.slow
+async def test_the_estimate_counts_the_reviews(llm: LLM):
+    known = await estimate([config_for(llm, *ON, "peer_review.reviewers=3", "peer_review.revisions=0")])
+    assert known.spent["Peer review"].calls == 3

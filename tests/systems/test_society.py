@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from contextlib import aclosing
 from pathlib import Path
@@ -24,6 +25,7 @@ from manyheads.systems.society.config import ChangesConfig, SizeConfig, SocietyC
 from manyheads.systems.society.growth import accept, awake
 from manyheads.systems.society.membership import candidates, draw_size, found_teams
 from manyheads.systems.society.result import EpochRecord, TeamRecord, read_epochs
+from support.command import manyheads_command, start
 
 SMALL = ("embedding=lexical", "epochs=2", "teams=3", "size.draw=fixed", "size.most=2", "virsci.turns=1", "virsci.ideas.references=2",
          "virsci.novelty.enabled=false", "virsci.invitation.enabled=false", "virsci.peer_review.revisions=0")  # fmt: skip
@@ -98,6 +100,41 @@ async def test_a_society_that_was_stopped_goes_on_to_the_same_end(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_society_goes_on_and_branches_by_command(whole: Path, tmp_path: Path) -> None:
+    rng, sets = random.Random(7), [part for each in SMALL for part in ("--set", each)]
+    command: list[str] = ["run", "society", *sets, "-q", "-o", "run", "--jobs", "2"]
+    for begun in (2, 5):  # in the first epoch, and in the second
+        process = start(*command, cwd=tmp_path)
+        while process.poll() is None and len([*tmp_path.glob("run/epochs/*-teams/*/journal.sqlite")]) < begun:
+            time.sleep(0.02)
+        time.sleep(rng.random() / 2)
+        process.kill()
+        process.communicate()
+        command = ["resume", "run", "-q"]
+    assert manyheads_command(*command, cwd=tmp_path).code == 0
+    assert state(tmp_path / "run") == state(whole)
+    sets = ["--set", "epochs=3", "--set", "links=accepted"]
+    done = manyheads_command("branch", "run", "--from", "1", *sets, "-q", "-o", "other", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert [epoch.number for epoch in read_epochs(tmp_path / "other")] == [1, 2, 3]
+    assert "links: accepted" in (tmp_path / "other/config.yaml").read_text(encoding="utf-8")
+    refused = manyheads_command("run", "virsci", "--jobs", "2", "--set", "embedding=lexical", cwd=tmp_path)
+    assert (refused.code, "--jobs" in refused.message) == (2, True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_teams_on_workers_of_ray_write_the_same(whole: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    sets = [part for each in SMALL for part in ("--set", each)]
+    where = ["--engine", "ray", "--workers", "2"]
+    done = manyheads_command("run", "society", *sets, *where, "-q", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert state(tmp_path / "run") == state(whole)
+
+
+@pytest.mark.slow
 async def test_a_budget_that_ends_within_an_epoch_leaves_what_was_finished(
     whole: Path, tmp_path: Path
 ) -> None:
@@ -144,10 +181,10 @@ async def test_an_epoch_sees_what_the_one_before_wrote_and_who_wrote_it(whole: P
             if team.paper:
                 assert written[team.paper].authors == tuple(team.members)
         cited = Counter(paper for team in first.teams for paper in team.cites)
-        gained = {
-            one: world.papers.get([one])[one].citations - (base.papers.get([one])[one].citations or 0)
-            for one in cited
-        }
+        counts = [
+            {one: (bank.papers.get([one])[one].citations or 0) for one in cited} for bank in (base, world)
+        ]
+        gained = {one: counts[1][one] - counts[0][one] for one in cited}
         assert gained == cited
 
 

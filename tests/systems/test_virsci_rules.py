@@ -10,12 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from manyheads.base.errors import ConfigError, CorpusError, UserError
 from manyheads.base.papers import Hit, Paper
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Searched, Stage, Voted, Warned
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.layers import write_layer
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.systems.virsci.ideas import draw_cited
 from support.direct import EVERY, Play, Played, config_for, play, play_now
@@ -362,6 +365,27 @@ def test_cited_papers_are_drawn_by_citations_and_age():
         total, x, y = sum(weights), weights[a], weights[b]
         chance = x / total * y / (total - x) + y / total * x / (total - y)
         assert drawn[str(a), str(b)] / 20_000 == pytest.approx(chance, abs=0.012), (a, b)
+
+
+async def test_the_papers_cited_most_in_the_last_year_are_shown_at_topic_time(run: Play, tmp_path: Path):
+    corpus = resolve_corpus("sample", embedding="lexical")
+    none, gained = np.zeros((0, 384), dtype=np.float32), {"sample:011": 2, "sample:038": 5, "sample:006": 1}
+    layer = {
+        "below": corpus,
+        "year": 2023,
+        "papers": [],
+        "vectors": none,
+        "scientists": [],
+        "citations": gained,
+    }
+    write_layer(tmp_path / "epochs/001", **layer)
+    played = await run("topics.hot=2", "novelty.enabled=false", f"corpus={tmp_path}/epochs/001")
+    [hot] = [found for found in played.of(Retrieved) if found.stage == "topic"]
+    assert [hit["id"] for hit in hot.hits] == ["sample:038", "sample:011"]
+    assert {"sample:038", "sample:011"} <= {each["paper"] for each in played.result["evidence"]}
+    for request in played.asked(HEADINGS["topic"]):
+        assert all(f"Title: {hit['title']}" in request.asking for hit in hot.hits)
+    assert len(played.asked(HEADINGS["topic"])) == 3
 
 
 async def test_cited_references_are_a_draw_of_twice_as_many(run: Play):

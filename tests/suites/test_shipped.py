@@ -15,6 +15,7 @@ from support.records import read_lines
 from support.suites import loader
 
 CELLS = {
+    "society-vs-teams": 2 * 3,
     "team-size": 6 * 4 * 3,
     "rebuttal-novelty": 3 * 4 * 3,
     "rebuttal-feasibility": 3 * 4 * 3,

@@ -50,6 +50,15 @@ SMALL: dict[str, dict[str, Any]] = {
     "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
     "interview": {"inputs": {"idea": "We plan with owls.", "scientist": "Scientist3"}},
+    "society": {
+        "society": {
+            "epochs": 1,
+            "teams": 2,
+            "size": {"draw": "fixed", "most": 2},
+            "acceptance": {"by": "hd", "least": 0},
+        }
+        | {"virsci": {"turns": 1, "invitation": {"enabled": False}, "novelty": {"enabled": False}}},
+    },
     "idea-match": {},
     "retrieval-recall": {},
     "planted-error": {},
@@ -61,7 +70,8 @@ ABOUT_A_PAPER = ("idea-comparison", "idea-novelty", "idea-match", "conference-re
 OF_NOTHING = (
     "retrieval-recall",
     "planted-error",
-)  # given nothing, or reviews of certain papers; they ask nobody
+    "society",
+)  # given no text; or reviews of certain papers, and they ask nobody
 ASKED = {system: PAPER if system in ABOUT_A_PAPER else TOPIC for system in SMALL if system not in OF_NOTHING}
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {

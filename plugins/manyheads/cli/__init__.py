@@ -111,6 +111,7 @@ manyheads bundle runs -o site.zip --replace""",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "more": "manyheads more my-run 7",
     "merge": "manyheads merge my-run 3 9 --estimate",
+    "branch": "manyheads branch my-society --from 3 -s society.links=accepted",
     "ask": 'manyheads ask my-run Scientist12 "Which data would you use?" --idea 7',
     "review": """
 manyheads review paper.pdf -m openai/gpt-4o-mini
@@ -181,6 +182,7 @@ app.command("resume")(run.resume)
 app.command("more")(follow_up.more)
 app.command("merge", help="Merge ideas of a finished run, as `more` with several numbers.")(follow_up.more)
 app.command("ask")(follow_up.ask)
+app.command("branch")(follow_up.branch)
 app.command("review")(review.review)
 app.command("report")(run.report)
 app.command("show")(inspect.show)

@@ -8,14 +8,10 @@ from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
-from pydantic import Field
-
-from manyheads.base.errors import ConfigError, ExitCode
-from manyheads.cli import completion
-from manyheads.cli.options import Options
+from manyheads.base.errors import ExitCode
+from manyheads.cli.options import PlacementOptions, RunningOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from manyheads.engine.local import Engine
     from manyheads.engine.readiness import CheckResult
 
-ENGINES = ("local", "ray")
 T = TypeVar("T")
 STOPPING = b"manyheads: stopping; a second Ctrl-C ends it at once\n"
 ENDED = b"manyheads: ended at once; finished work is kept; run the same command again to resume\n"
@@ -53,26 +48,8 @@ def stoppable() -> Generator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-class Placement(Options):
+class Placement(PlacementOptions):
     """Where the runs of a command run."""
-
-    engine: Annotated[
-        str | None, typer.Option(metavar="NAME", autocompletion=completion.one_of(*ENGINES))
-    ] = None
-    """Where they run: local (this process), or ray (several processes or machines). [default: the config's, else local]"""
-    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
-    """The Ray cluster to use; run the command on one of its nodes. [default: RAY_ADDRESS, else a Ray of its own]"""
-    workers: int | None = Field(default=None, ge=1)
-    """Ray's worker processes. [default: one for each free processor]"""
-
-    def engine_name(self, config: "RunConfig") -> str:
-        """The engine that these options or the config name."""
-        engine = self.engine or config.engine or "local"
-        if engine not in ENGINES:
-            raise ConfigError(f"--engine {engine}: no such engine", hint=f"one of: {', '.join(ENGINES)}")
-        if engine == "local" and (self.address or self.workers):
-            raise ConfigError("--address and --workers are for Ray", hint="add --engine ray")
-        return engine
 
     @contextmanager
     def spread(self, config: "RunConfig", model: "Embedder", choice: str) -> "Generator[Embedder]":
@@ -118,11 +95,8 @@ class Placement(Options):
             return asyncio.run(cluster.findings(needed, corpus))
 
 
-class Running(Placement):
+class Running(Placement, RunningOptions):
     """Where the runs of a command run, and how many at once."""
-
-    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Runs, or a judge's questions, in parallel; with --engine ray, on each worker."""
 
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":

@@ -1,10 +1,10 @@
-"""`manyheads more`, `merge` and `ask`: runs that go on from a finished one."""
+"""`manyheads more`, `merge`, `ask` and `branch`: runs that go on from another one."""
 
 from typing import Annotated
 
 import typer
 
-from manyheads.cli.options import Changes, RunFolder, settings
+from manyheads.cli.options import Changes, RunFolder, RunningOptions, settings
 from manyheads.cli.person import errors_as_lines
 from manyheads.cli.run import ShowOrControl, Start, begin
 
@@ -16,6 +16,16 @@ Idea = Annotated[
 ]
 Name = Annotated[str, typer.Argument(metavar="SCIENTIST", help="Masked name of a scientist of its team.")]
 Text = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")]
+
+Epoch = Annotated[
+    int | None,
+    typer.Option(
+        "--from",
+        metavar="EPOCH",
+        min=1,
+        help="The last epoch that is shared. [default: all that are finished]",
+    ),
+]
 
 
 def more(run: RunFolder, ideas: Numbers, changes: Changes, show: ShowOrControl, start: Start) -> None:
@@ -40,3 +50,19 @@ def ask(
         asked = settings({"scientist": scientist, "question": question}, "inputs")
         given = [*follow_up(run, INTERVIEW, [] if idea is None else [idea]), *asked]
         begin(changes.config([INTERVIEW], given, start.seed), start, show)
+
+
+def branch(
+    run: RunFolder,
+    changes: Changes,
+    show: ShowOrControl,
+    start: Start,
+    where: RunningOptions,
+    epoch: Epoch = None,
+) -> None:
+    """Go on from an epoch of a society, with other settings: a run of its own, which shares the past of the first."""
+    from manyheads.systems.follow_up import SOCIETY
+    from manyheads.systems.follow_up import branch as shared
+
+    with errors_as_lines(show.control):
+        begin(changes.config([SOCIETY], shared(run, epoch), start.seed), start, show, where)

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from manyheads.cli.options import (
     Configs,
     Options,
     RunFolder,
+    RunningOptions,
     Seed,
     Spending,
     settings,
@@ -193,7 +194,12 @@ class Resuming(Options):
 
 
 def run(
-    configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: SteerOptions
+    configs: Configs,
+    changes: Changes,
+    show: ShowOrControl,
+    start: Start,
+    steering: SteerOptions,
+    where: RunningOptions,
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
@@ -201,7 +207,7 @@ def run(
     folder.
     """
     with errors_as_lines(show.control):
-        begin(changes.config(configs, settings({"steer": steering.steer}), start.seed), start, show)
+        begin(changes.config(configs, settings({"steer": steering.steer}), start.seed), start, show, where)
 
 
 def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
@@ -209,13 +215,15 @@ def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
     return config.model_copy(update={"budget": limits})
 
 
-def resume(folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming) -> None:
+def resume(
+    folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming, where: RunningOptions
+) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
     with errors_as_lines(show.control):
-        _resume(folder, changes, show, how)
+        _resume(folder, changes, show, how, where)
 
 
-def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
+def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: RunningOptions) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
@@ -236,23 +244,24 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
         if not changed and is_finished(folder):
             say("the run had finished; its turns are replayed, and nothing is asked", err=True)
     config = with_folders(reopen(folder, changes.settings()), changes.path)
-    go(Session(config, folder, how.accept_changes), show)
+    go(Session(config, folder, how.accept_changes), show, where)
 
 
-def begin(config: "RunConfig", start: Start, show: Show) -> None:
+def begin(config: "RunConfig", start: Start, show: Show, where: RunningOptions | None = None) -> None:
     """Estimate a run, or run it in a new folder, after `confirm`."""
     from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, fresh, new_folder
 
     config = with_budget(config, Budget.parse(start.budget or (), whose="the run's"))
     if not only_estimated([config], start, as_json=show.as_json):
-        go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show)
+        go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show, where)
 
 
-def go(session: Any, show: Show) -> None:
+def go(session: Any, show: Show, where: RunningOptions | None = None) -> None:
     """Run a session and show its events; after Ctrl-C, says how to resume and exits with 130."""
     try:
-        asyncio.run(_drive(session, show))
+        with _placed(session.config, where or RunningOptions()):
+            asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
         resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
         raise stopped(resume) from None
@@ -261,6 +270,32 @@ def go(session: Any, show: Show) -> None:
             session.folder.rmdir()  # empty: the run never began
     if show.open:
         browse(session.folder / "report.html")
+
+
+@contextmanager
+def _placed(config: "RunConfig", where: RunningOptions) -> Generator[None]:
+    """Where the runs below a run's folder run; a run that has none runs here."""
+    from manyheads.base.errors import ConfigError
+    from manyheads.team.system import system_of
+
+    if system_of(config).nests:
+        from manyheads.engine.children import ENGINE
+        from manyheads.engine.local import Process
+
+        with ExitStack() as stack:
+            if where.engine_name(config) == "local":
+                engine = Process(where.jobs)
+            else:
+                from manyheads.engine.cluster import connected
+
+                engine = stack.enter_context(connected(where.address, where.workers, where.jobs))
+            stack.callback(ENGINE.reset, ENGINE.set(engine))
+            yield
+        return
+    if where != RunningOptions():
+        what = f"{config.system}: one run, in this process; --engine, --address, --workers and --jobs place the runs of many"
+        raise ConfigError(what, hint="leave them out")
+    yield
 
 
 async def _drive(session: Any, show: Show) -> None:

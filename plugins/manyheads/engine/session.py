@@ -61,7 +61,7 @@ from manyheads.literature.references import InspiredLiterature, ServiceLiteratur
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.report.index import list_run
-from manyheads.team.run import Run
+from manyheads.team.run import Below, Run
 from manyheads.team.system import System, system_of
 from manyheads.team.tools import INVITE
 
@@ -95,6 +95,8 @@ class AuthorRecall:
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 """Makes a host from the models by alias, the retrieval hook, and the attempts per reply."""
+OWN = "."
+"""Who pays for the questions of a run that has others below its folder."""
 RESUME = "manyheads resume RUN"
 """The command that resumes a run, as hints name it."""
 
@@ -207,7 +209,11 @@ class Session:
             attended = Attended(
                 parts.host, config.models, self.person, self.brake, roles, recall, ledger.rest
             )
-            host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
+            below = self._below(stack, make_host, folder) if system.nests else None
+            meters = [partial(below.budget.asking, job=OWN)] if below else []
+            host = self._guarded(
+                Traced(attended, config.models, trace, config.system), parts, ledger, *meters
+            )
             searches = SearchLedger(self.folder / LEDGER)
             self.switch.first |= parts.journal.fact("steered")
             self.switch.keep = partial(parts.journal.state, "steered")
@@ -235,6 +241,7 @@ class Session:
                     run = Run(
                         config, host, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=parts.material, folder=self.folder, switched=self._switched,
+                        below=below,
                     )  # fmt: skip
                     for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
@@ -250,6 +257,17 @@ class Session:
                     folder.note(warned := Warned(message=fault))
                     yield warned
                 yield event
+
+    def _below(self, stack: AsyncExitStack, make_host: HostFactory, folder: RunFolder) -> Below:
+        """For the runs below the folder: one budget for them and for the run itself, over all starts."""
+        budget = Budget(self.config.budget)
+        stack.callback(budget.close)
+        journals = {
+            path.parent.relative_to(self.folder).as_posix(): path for path in self.folder.rglob(JOURNAL)
+        }
+        journals.pop(OWN, None)  # paid as it is asked
+        budget.open(self.folder, journals)
+        return Below(make_host, budget, self.meter, self.accept_changes, folder.go_live)
 
     def _leave_nothing(
         self, ledgers: Sequence[Budget], kind: object, error: BaseException | None, trace: object
@@ -346,7 +364,7 @@ class Session:
             )
         return journal
 
-    def _guarded(self, host: Host, parts: "_Parts", ledger: Budget) -> Recorded:
+    def _guarded(self, host: Host, parts: "_Parts", ledger: Budget, *meters: Meter) -> Recorded:
         """The host behind the budget, behind the journal: recorded turns are paid, and not asked again."""
         journal, identities = parts.journal, self._identities
 
@@ -365,7 +383,7 @@ class Session:
             await journal.settled()
 
         recorded = Recorded(
-            Budgeted(host, ledger.asking, self.meter, before=before),
+            Budgeted(host, ledger.asking, self.meter, *meters, before=before),
             journal,
             lambda alias: self._identities[alias],
             course=self.config.course(),
@@ -490,7 +508,11 @@ def _result_of(
             name != OFFLINE and not name.startswith(f"{HUMAN}/") for name in run.writers
         ),
         finished=finished,
-        usage=RunUsage(**(run.usage + unused).model_dump(), by_stage=run.spent, unused=unused),
+        usage=RunUsage(
+            **(run.usage + run.below_spent.total + unused).model_dump(),
+            by_stage={**run.spent, **run.below_spent},
+            unused=unused,
+        ),
         warnings=[*run.warnings, *map(_missing, sorted(searches.degraded))],
         degraded=sorted(searches.degraded),
         searches=searches.as_data() if searches.entries else None,

@@ -26,6 +26,7 @@ BUILT_IN = {
     "ranking": "manyheads.systems.ranking.judging:RANKING",
     "scipip": "manyheads.systems.scipip.proposal:SCIPIP",
     "mamorx": "manyheads.systems.mamorx.system:MAMORX",
+    "society": "manyheads.systems.society.system:SOCIETY",
     "interview": "manyheads.systems.interview.interview:INTERVIEW",
 }
 

@@ -14,8 +14,8 @@ from manyheads.systems.ideas import idea_of, ideas_by_number
 from manyheads.systems.results import load
 from manyheads.team.system import COMMON
 
-TEAM, INTERVIEW = "virsci", "interview"
-"""The systems that find more ideas like some, and that ask about one."""
+TEAM, INTERVIEW, SOCIETY = "virsci", "interview", "society"
+"""The systems that find more ideas like some, that ask about one, and that go on from a year of their own."""
 OWN = {"system", "name", "inputs", "steer"}
 """Keys of a run that those which go on from it do not share."""
 
@@ -37,9 +37,27 @@ def follow_up(run: Path, name: str, numbers: Sequence[int] = ()) -> list[str]:
     many = get_origin(inputs.model_fields[taker].annotation) is tuple
     if len(named) > 1 and not many:
         raise SubjectError(f"{name}: begins with one idea, not with {len(named)}", hint="choose one")
+    return [*settings_of(run, name), _setting(f"inputs.{taker}", named if many else named[0])]
+
+
+def branch(run: Path, after: int | None) -> list[str]:
+    """`key=JSON` settings of a society that shares the first epochs of another one; of all that are finished if `after` is None.
+
+    Raises:
+        SubjectError: the folder is not a run's.
+    """
+    load(run)
+    given = {"branch": str(run.resolve()), **({} if after is None else {"after": after})}
+    return [*settings_of(run, SOCIETY), *(_setting(f"inputs.{key}", value) for key, value in given.items())]
+
+
+def settings_of(run: Path, name: str) -> list[str]:
+    """`key=JSON` settings that a run of a system shares with another run."""
     [config] = layers([str(run / CONFIG)], (), Resources.of())
     config = with_files_in_full(config, system_of(config["system"]).model, run)
     shared = COMMON - OWN | {name} & {config.get("system")}
-    values = {key: config[key] for key in config if key in shared}
-    values[f"inputs.{taker}"] = named if many else named[0]
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    return [_setting(key, value) for key, value in config.items() if key in shared]
+
+
+def _setting(key: str, value: object) -> str:
+    return f"{key}={json.dumps(value, ensure_ascii=False)}"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from pydantic import BaseModel, Field, model_validator
 from typing_extensions import TypeVar
@@ -20,6 +20,10 @@ from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
 from manyheads.literature.library import Library
 from manyheads.models.governor import ToolsRefusedError
+
+if TYPE_CHECKING:
+    from manyheads.core import ManagedHost, Meter
+    from manyheads.engine.budget import Budget
 
 
 class TeamConfig(Strict):
@@ -158,6 +162,25 @@ class Cited(Hit):
     evidence: str
 
 
+@dataclass(frozen=True)
+class Below:
+    """What runs below another one's folder need of it; see `engine/children.py`.
+
+    Attributes:
+        make_host: makes their hosts.
+        budget: the run's own, which is theirs too, open.
+        meter: counts their requests besides.
+        accept_changes: whether they resume with another config or other prompts.
+        go_live: from now on the folder describes this start.
+    """
+
+    make_host: "Callable[..., ManagedHost]"
+    budget: "Budget"
+    meter: "Meter"
+    accept_changes: bool
+    go_live: Callable[[], None]
+
+
 @dataclass
 class Run(Generic[Result, C, M]):
     """The context of one run. `rng` is used only between turns, never in concurrent branches.
@@ -185,6 +208,10 @@ class Run(Generic[Result, C, M]):
     """The inputs, as the system read them."""
     folder: Path | None = None
     """The run folder; None if nothing is saved."""
+    below: Below | None = None
+    """Of a system that runs others; None if nothing is saved."""
+    below_spent: Tally = field(default_factory=Tally)
+    """Usage of the runs below its folder, by stage."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])

@@ -173,6 +173,8 @@ class System(Generic[C, N, R]):
     """Whether it opens a corpus: for scientists, or for papers."""
     team: Callable[[RunConfig], DiscussionSettings | None] = lambda config: None
     """The settings of its team's discussion, for a system with members from the corpus."""
+    nests: bool = False
+    """Whether it runs others below its folder, see `engine/children.py`."""
     searches: Callable[[RunConfig, Roles], bool] = lambda config, roles: False
     """Whether it may look up papers outside its corpus. Raises `ConfigError` if a card cannot be read."""
     prepare: Callable[[RunConfig], RunConfig] = lambda config: config

@@ -1,6 +1,6 @@
 """Settings and inputs of a society. The defaults are those of the papers' authors' second code base, where the papers are silent."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ class SizeConfig(Strict):
     """How many members a team has, its leader included."""
 
     draw: Literal["fixed", "normal", "exponential"] = "exponential"
-    """`fixed`: `most`; `normal`: N(most, 1), from 3 to 2 · most - 3; `exponential`: 3 + Exp(mean 4), from 3 to 2 · most + 3."""
+    """`fixed`: `most`. `normal`: N(most, 1), at most 2 most - 3. `exponential`: 3 + Exp(mean 4), at most 2 most + 3. Both at least 3."""
     most: int = Field(default=3, ge=1)
     """The size that the draws are made around."""
 
@@ -23,7 +23,7 @@ class AcceptanceConfig(Strict):
 
     by: Literal["mark", "hd", "cd", "ci", "on", "own"] = "mark"
     """The reviewers' mean mark, or a measure of the abstract; of `cd`, the smaller is the better."""
-    least: float | None = 6
+    least: float = 6
     """Accepted from this value on."""
     share: float | None = Field(default=None, gt=0, le=1)
     """Accepted is this share of the epoch's teams, the best ones; replaces `least`."""
@@ -45,8 +45,8 @@ class SocietyConfig(Section):
 
     epochs: int = Field(default=5, ge=1)
     """Years."""
-    teams: int | None = Field(default=10, ge=1)
-    """Teams founded in an epoch; if omitted, every scientist may found one."""
+    teams: Annotated[int, Field(ge=1)] | Literal["all"] = 10
+    """Teams founded in an epoch; with `all`, every scientist founds one."""
     team_limit: int = Field(default=2, ge=1)
     """Teams that a scientist may be in at once."""
     size: SizeConfig = SizeConfig()
@@ -55,8 +55,6 @@ class SocietyConfig(Section):
     citations: Literal["drawn", "accepted"] = "drawn"
     """Whose references gain a citation: all teams', or those whose abstract was accepted."""
     acceptance: AcceptanceConfig = AcceptanceConfig()
-    pace: Literal["run", "stage"] = "run"
-    """A whole VirSci run in an epoch, or one stage of it."""
     independent: bool = False
     """No society: all teams see the corpus as it was published. The baseline of equal cost."""
     changes: ChangesConfig = ChangesConfig()
@@ -65,7 +63,11 @@ class SocietyConfig(Section):
     best: int = Field(default=10, ge=1)
     """Papers in the result."""
     virsci: VirSciConfig = Field(default_factory=VirSciConfig)
-    """The teams' own settings."""
+    """The teams' own settings; leader, members and size are the society's."""
+
+    def course(self) -> dict[str, Any]:
+        """Without what changes no turn: a society may go on for more epochs."""
+        return self.model_dump(mode="json", exclude={"epochs", "keep", "best"})
 
 
 class SocietyInputs(Inputs):

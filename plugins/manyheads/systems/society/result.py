@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from manyheads.base.files import read_text
+from manyheads.base.files import make_folder, read_text
 from manyheads.base.folders import write
+from manyheads.core import Usage
 from manyheads.core.results import Part
+from manyheads.systems.society.config import SocietyConfig
+from manyheads.team.run import Run
 
 EPOCHS = "epochs"
 """The folder of the epochs: `003.json` is the third one's record, `003/` the layer that it adds to the ecosystem."""
@@ -54,6 +57,9 @@ class EpochRecord(Part):
     teams: list[TeamRecord] = []
     figures: dict[str, float | None] = {}
     """Of the whole society at the end of the epoch, such as `gini` or `clustering`."""
+    usage: dict[str, Usage] = {}
+    """Of the invitations, and of the teams' runs."""
+    warnings: list[str] = []
 
 
 class EpochSummary(Part):
@@ -90,6 +96,11 @@ class SocietyResult(Part):
     papers: int = 0
     """All that were accepted."""
     scientists: int = 0
+    figures: dict[str, float | None] = {}
+    """Of the whole society, see `measuring.society_figures`."""
+
+
+SocietyRun = Run[SocietyResult, SocietyConfig]
 
 
 def epoch_file(folder: Path, number: int) -> Path:
@@ -107,4 +118,5 @@ def read_epochs(folder: Path) -> list[EpochRecord]:
 
 def write_epoch(folder: Path, record: EpochRecord) -> None:
     """Write the record of a finished epoch."""
+    make_folder(folder / EPOCHS)
     write(epoch_file(folder, record.number), record.model_dump_json(exclude_defaults=True) + "\n")

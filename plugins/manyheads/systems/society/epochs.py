@@ -1,0 +1,310 @@
+"""An epoch of a society, from the state at its beginning to its record.
+
+What a team sees and who is in it are settled before the first team begins, and what comes of the teams is put together in the
+order of their numbers: the order in which they end decides nothing. `EPOCHS/003.json` is written last.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from manyheads.base.errors import CorpusError, JournalError, ModelError, SubjectError
+from manyheads.config import BudgetConfig, RunConfig
+from manyheads.core import NOTHING, Usage
+from manyheads.core.events import Judged
+from manyheads.corpus.corpora import open_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.layers import write_layer
+from manyheads.engine.children import run_below
+from manyheads.engine.jobs import Failure
+from manyheads.systems.loading import reopen
+from manyheads.systems.results import load
+from manyheads.systems.society.config import SocietyConfig
+from manyheads.systems.society.growth import (
+    accept,
+    awake,
+    changed_scientists,
+    citations_of,
+    papers_of,
+    ranked,
+)
+from manyheads.systems.society.measuring import SocietyMeasures
+from manyheads.systems.society.membership import SMALLEST, Founding, found_teams, join
+from manyheads.systems.society.result import (
+    EPOCHS,
+    EpochRecord,
+    SocietyRun,
+    TeamRecord,
+    read_epochs,
+    write_epoch,
+)
+from manyheads.systems.virsci.system import VIRSCI
+from manyheads.team.system import COMMON
+
+TEAMS = "teams"
+"""The stage of the teams' own runs."""
+
+
+def stage_of(number: int) -> str:
+    """The stage of an epoch."""
+    return f"epoch-{number}"
+
+
+def layer_of(folder: Path, number: int) -> Path:
+    """The ecosystem at the end of an epoch: its layer in a society's folder, or in that of the society that it branched from.
+
+    Raises:
+        JournalError: there is none.
+    """
+    layer = folder / EPOCHS / f"{number:03d}"
+    if not layer.is_dir():
+        source = reopen(folder).inputs.branch
+        if source is None:
+            hint = "restore it from a copy, or start again: manyheads run society"
+            raise JournalError(f"{layer}: the layer of epoch {number} is gone", hint=hint)
+        return layer_of(Path(source), number)
+    return layer.resolve()
+
+
+def need_people(scientists: int, settings: SocietyConfig, corpus: str) -> None:
+    """Raises `CorpusError` if a corpus has too few scientists."""
+    most = settings.size.most if settings.size.draw == "fixed" else SMALLEST
+    teams = 1 if settings.teams == "all" else settings.teams
+    if not scientists:
+        hint = "build a corpus of papers with authors: manyheads corpus build PAPERS --bound YEAR"
+        raise CorpusError(f"{corpus}: has no scientists for a society: its papers have no authors", hint=hint)
+    for key, wanted, what in (("size.most", most, "a team's members"), ("teams", teams, "founders of teams")):
+        if wanted > scientists:
+            raise CorpusError(
+                f"society.{key}: {wanted} {what}, but {corpus} has {scientists} scientists",
+                hint=f"--set society.{key}={scientists}, or a larger corpus",
+            )
+
+
+def team_config(config: RunConfig) -> RunConfig:
+    """What all teams' runs share."""
+    settings = config.settings.virsci
+    if config.settings.acceptance.by == "mark":
+        reviewed = settings.peer_review.model_copy(update={"enabled": True})
+        settings = settings.model_copy(update={"peer_review": reviewed})
+    common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
+    return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
+
+
+def config_of(shared: RunConfig, team: Founding, corpus: str) -> RunConfig:
+    """The config of a team's own run."""
+    leader, *members = (one.name for one in team.members)
+    people = {"leader": leader, "members": tuple(members), "size": len(team.members)}
+    own = shared.settings.team.model_copy(update=people)
+    settings = shared.settings.model_copy(update={"team": own})
+    return shared.model_copy(update={"seed": team.seed, "corpus": corpus, "settings": settings})
+
+
+@dataclass
+class Epoch:
+    """A year of a society, as it goes.
+
+    Attributes:
+        earlier: the records of the epochs before.
+        world: the ecosystem at its beginning.
+        corpus: its name.
+        base: the corpus as it was published.
+    """
+
+    run: SocietyRun
+    number: int
+    earlier: Sequence[EpochRecord]
+    world: Ecosystem
+    corpus: str
+    base: Ecosystem
+    measuring: SocietyMeasures
+
+    async def live(self) -> EpochRecord:
+        """Found the teams, run them, and record what came of them.
+
+        Raises:
+            BudgetError: the budget is spent; its finished teams are kept.
+            ModelError: all teams failed, or nobody could be asked.
+        """
+        run, settings, stage = self.run, self.run.settings, stage_of(self.number)
+        folder = _folder(run)
+        pool = awake(self.world.scientists, self.earlier, len(self.base.scientists), settings.changes)
+        if settings.teams != "all" and len(pool) < settings.teams:
+            run.warn(stage, f"{len(pool)} scientists are not resting: as many teams, not {settings.teams}")
+        run.literature = self.world
+        teams = found_teams(run.config.seed, self.number, pool, settings)
+        if not teams:
+            raise CorpusError(
+                "all scientists rest: no team was founded", hint="raise society.changes.rest_after"
+            )
+        await join(run, stage, teams, settings.team_limit)
+        places = {self._place(team.number): team for team in teams}
+        failures = await self._run_teams(places)
+        records, spent = list[TeamRecord](), NOTHING
+        for place, team in places.items():
+            record, usage = await asyncio.to_thread(_record, folder, place, team, failures.get(place))
+            records.append(record)
+            spent += usage
+        own = run.spent.get(stage, NOTHING)
+        record = EpochRecord(
+            number=self.number, year=self.base.last_year + self.number, teams=records,
+            usage={stage: own, TEAMS: spent}, warnings=run.warned.get(stage, []),
+        )  # fmt: skip
+        run.below_spent.pay(TEAMS, spent)
+        await self._settle(record)
+        return record
+
+    def _place(self, team: int) -> str:
+        return f"{EPOCHS}/{self.number:03d}-{TEAMS}/{team:04d}"
+
+    async def _run_teams(self, places: Mapping[str, Founding]) -> Mapping[str, Failure]:
+        run, shared, stage = self.run, team_config(self.run.config), stage_of(self.number)
+        finished = set[str]()
+
+        def ended(place: str, failure: Failure | None) -> None:
+            finished.update([] if failure else [place])
+            outcome, why = ("failed", _reason(failure)) if failure else ("has finished", "")
+            run.emit(
+                Judged(stage=stage, subject=f"team {places[place].number}", outcome=outcome, reasoning=why)
+            )
+
+        configs = {place: config_of(shared, team, self.corpus) for place, team in places.items()}
+        try:
+            failures = await run_below(run, configs, ended)
+        except Exception:
+            reached = f"{len(finished)} of its {len(places)} teams had finished"
+            run.warn(stage, f"epoch {self.number} ended early: {reached}, which are kept")
+            raise
+        if len(failures) == len(places):
+            first = _reason(next(iter(failures.values())))
+            raise ModelError(
+                f"epoch {self.number}: all {len(places)} teams failed, the first one: {first}",
+                hint="manyheads resume RUN",
+            )
+        return failures
+
+    async def _settle(self, record: EpochRecord) -> None:
+        """Measure, accept, add the layer, write the record, and remove the folders that are not kept."""
+        run, settings, folder = self.run, self.run.settings, _folder(self.run)
+        vectors = await self.measuring.measure(record.teams, self.earlier)
+        accept(record.teams, self.number, settings)
+        for team in ranked(record.teams, settings.acceptance.by)[: settings.keep]:
+            team.folder = self._place(team.number)
+        record.figures = await self.measuring.figures([*self.earlier, record], len(self.world.scientists))
+        if not settings.independent:
+            cited = citations_of(record.teams, settings)
+            people = changed_scientists(self.world, record, cited, run.config.seed, settings)
+            written = [
+                place
+                for place, team in enumerate(team for team in record.teams if team.abstract)
+                if team.paper
+            ]
+            layer = folder / EPOCHS / f"{self.number:03d}"
+            await asyncio.to_thread(
+                write_layer, layer, below=self.world.folder, year=record.year, papers=papers_of(record),
+                vectors=vectors[written], scientists=people, citations=cited,
+            )  # fmt: skip
+        write_epoch(folder, record)
+        await asyncio.to_thread(thin, folder, record)
+
+
+def thin(folder: Path, record: EpochRecord) -> None:
+    """Remove the run folders of an epoch's teams that are not kept."""
+    kept = {team.folder for team in record.teams}
+    teams = folder / EPOCHS / f"{record.number:03d}-{TEAMS}"
+    for each in teams.iterdir() if teams.is_dir() else ():
+        if each.relative_to(folder).as_posix() not in kept:
+            shutil.rmtree(each, ignore_errors=True)
+    with suppress(OSError):
+        teams.rmdir()  # nothing is kept
+
+
+def share_past(folder: Path, source: Path, after: int | None) -> None:
+    """Take over another society's records; its layers are used where they are."""
+    have = {record.number for record in read_epochs(folder)}
+    for record in read_epochs(source)[:after]:
+        if record.number not in have:
+            for team in record.teams:
+                team.folder = team.folder and Path(os.path.relpath(source / team.folder, folder)).as_posix()
+            write_epoch(folder, record)
+
+
+def read_past(config: RunConfig) -> str | None:
+    """Check the society to go on from; returns what it is, None if there is none.
+
+    Raises:
+        SubjectError: it is no society, of another corpus, or has not come so far.
+    """
+    inputs = config.inputs
+    if inputs.branch is None:
+        return None
+    source = Path(inputs.branch)
+    result, epochs = load(source), len(read_epochs(source))
+    if result.system != config.system or not epochs or epochs < (inputs.after or 0):
+        raise SubjectError(
+            f"{source}: not a society with {inputs.after or 1} finished epochs: a run of {result.system} with {epochs}",
+            hint="name the folder of one, and as many epochs as it has: --after",
+        )
+    if (shared := inputs.after or epochs) >= config.settings.epochs:
+        raise SubjectError(
+            f"{source}: {shared} epochs are shared, and society.epochs is {config.settings.epochs}: none is left",
+            hint=f"--set society.epochs={shared + 1}, or a smaller --after",
+        )
+    if result.corpus != config.corpus:
+        raise SubjectError(
+            f"{source}: a society on the corpus {result.corpus}, not {config.corpus}",
+            hint=f"--set corpus={result.corpus}",
+        )
+    return f"branch: {source}, its first {shared} epochs"
+
+
+def _folder(run: SocietyRun) -> Path:
+    assert run.folder
+    return run.folder
+
+
+def _reason(failure: Failure) -> str:
+    return (failure.cause or failure.reason).splitlines()[0]
+
+
+def _record(folder: Path, place: str, team: Founding, failure: Failure | None) -> tuple[TeamRecord, Usage]:
+    """What came of a team, and its usage."""
+    record = TeamRecord(
+        number=team.number, members=[one.name for one in team.members], declined=team.declined
+    )
+    try:
+        run = load(folder / place, unfinished=failure is not None)
+    except SubjectError as error:
+        record.failure = _reason(failure) if failure else error.message
+        return record, NOTHING
+    record.calls, record.tokens = run.usage.calls, run.usage.tokens
+    usage = Usage(**run.usage.model_dump(include={*Usage.model_fields}))
+    if failure:
+        record.failure = _reason(failure)
+        return record, usage
+    result, papers = run.result, {each.id: each.paper for each in run.evidence}
+    record.guests = [guest.name for guest in result.guests]
+    record.freshness, record.diversity = result.freshness, result.diversity
+    record.topic = result.topic and result.topic.topic
+    record.title, record.abstract = result.abstract.title, result.abstract.as_text()
+    record.cites = [papers[each] for each in result.idea.references if each in papers]
+    if (reviews := result.peer_review) and reviews.rounds:
+        record.revised = len(reviews.rounds) > 1
+        record.marks = [each.mark for each in reviews.rounds[-1].reviews]
+    return record, usage
+
+
+async def world_of(run: SocietyRun, number: int) -> str:
+    """The corpus that an epoch begins with."""
+    if number == 1 or run.settings.independent:
+        return run.config.corpus
+    return str(await asyncio.to_thread(layer_of, _folder(run), number - 1))
+
+
+def opened(corpus: str, run: SocietyRun):
+    """An open ecosystem, for a block."""
+    return open_corpus(corpus, run.config.embedding)

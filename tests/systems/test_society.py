@@ -1,0 +1,295 @@
+"""A society's epochs: who founds and joins, what is accepted, what the next epoch sees; the same in any order, and resumed."""
+
+import asyncio
+import json
+import random
+import time
+from collections import Counter
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from manyheads.base.errors import BudgetError, CorpusError, UserError
+from manyheads.base.papers import Scientist
+from manyheads.corpus.corpora import open_corpus
+from manyheads.engine import children
+from manyheads.engine.local import Local, Process
+from manyheads.engine.session import Session
+from manyheads.hosts import host_factory
+from manyheads.systems.loading import load, reopen
+from manyheads.systems.results import load as load_result
+from manyheads.systems.society.config import ChangesConfig, SizeConfig, SocietyConfig
+from manyheads.systems.society.growth import accept, awake
+from manyheads.systems.society.membership import candidates, draw_size, found_teams
+from manyheads.systems.society.result import EpochRecord, TeamRecord, read_epochs
+from support.command import manyheads_command, start
+
+SMALL = ("embedding=lexical", "epochs=2", "teams=3", "size.draw=fixed", "size.most=2", "virsci.turns=1", "virsci.ideas.references=2",
+         "virsci.novelty.enabled=false", "virsci.invitation.enabled=false", "virsci.peer_review.revisions=0")  # fmt: skip
+
+
+async def live(folder: Path, *sets: str, at_once: int = 4) -> Session:
+    """Run a society, or resume it."""
+    config = reopen(folder, sets) if (folder / "config.yaml").exists() else load(["society"], [*SMALL, *sets])
+    session, token = Session(config, folder), children.ENGINE.set(Process(at_once))
+    try:
+        async with aclosing(session.events(host_factory(config.host))) as events:
+            async for _ in events:
+                pass
+    finally:
+        children.ENGINE.reset(token)
+    return session
+
+
+def state(folder: Path) -> dict[str, Any]:
+    """All that a society came to, without times and folders."""
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.glob("epochs/**/*")
+        if path.is_file() and "-teams" not in path.as_posix()
+    }
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    del result["made_by"]
+    kept = [path.relative_to(folder).as_posix() for path in folder.glob("epochs/*-teams/*")]
+    return {**files, "result": result, "kept": sorted(kept)}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished society of two epochs."""
+    folder = tmp_path_factory.mktemp("societies") / "whole"
+    asyncio.run(live(folder))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+async def test_the_order_in_which_teams_end_decides_nothing(
+    whole: Path, tmp_path: Path, at_once: int
+) -> None:
+    run, rng = Local.__call__, random.Random(at_once)
+
+    async def late(self: Local, *arguments: Any) -> Any:
+        await asyncio.sleep(rng.random())
+        return await run(self, *arguments)
+
+    with patch.object(Local, "__call__", late):
+        await live(tmp_path / "other", at_once=at_once)
+    assert state(tmp_path / "other") == state(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_society_that_was_stopped_goes_on_to_the_same_end(
+    whole: Path, tmp_path: Path, seed: int
+) -> None:
+    folder, rng = tmp_path / "run", random.Random(seed)
+    for _ in range(2):
+        session = Session(load(["society"], SMALL), folder)
+        left = rng.randrange(3, 40)
+        async with aclosing(session.events(host_factory(session.config.host))) as events:
+            async for _ in events:
+                left -= 1
+                if not left:
+                    break
+    await live(folder)
+    assert state(folder) == state(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_society_goes_on_and_branches_by_command(whole: Path, tmp_path: Path) -> None:
+    rng, sets = random.Random(7), [part for each in SMALL for part in ("--set", each)]
+    command: list[str] = ["run", "society", *sets, "-q", "-o", "run", "--jobs", "2"]
+    for begun in (2, 5):  # in the first epoch, and in the second
+        process = start(*command, cwd=tmp_path)
+        while process.poll() is None and len([*tmp_path.glob("run/epochs/*-teams/*/journal.sqlite")]) < begun:
+            time.sleep(0.02)
+        time.sleep(rng.random() / 2)
+        process.kill()
+        process.communicate()
+        command = ["resume", "run", "-q"]
+    assert manyheads_command(*command, cwd=tmp_path).code == 0
+    assert state(tmp_path / "run") == state(whole)
+    sets = ["--set", "epochs=3", "--set", "links=accepted"]
+    done = manyheads_command("branch", "run", "--from", "1", *sets, "-q", "-o", "other", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert [epoch.number for epoch in read_epochs(tmp_path / "other")] == [1, 2, 3]
+    assert "links: accepted" in (tmp_path / "other/config.yaml").read_text(encoding="utf-8")
+    refused = manyheads_command("run", "virsci", "--jobs", "2", "--set", "embedding=lexical", cwd=tmp_path)
+    assert (refused.code, "--jobs" in refused.message) == (2, True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_teams_on_workers_of_ray_write_the_same(whole: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    sets = [part for each in SMALL for part in ("--set", each)]
+    where = ["--engine", "ray", "--workers", "2"]
+    done = manyheads_command("run", "society", *sets, *where, "-q", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert state(tmp_path / "run") == state(whole)
+
+
+@pytest.mark.slow
+async def test_a_budget_that_ends_within_an_epoch_leaves_what_was_finished(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder, calls = tmp_path / "run", load_result(whole).usage.calls
+    with pytest.raises(BudgetError, match=r"budget\.calls"):
+        await live(folder, f"budget.calls={calls * 3 // 4}")
+    partial = load_result(folder)
+    assert not partial.finished
+    assert [epoch.number for epoch in partial.result.epochs] == [1]
+    assert any("epoch 2 ended early" in line for line in partial.warnings)
+    assert len(read_epochs(folder)) == 1
+    await live(folder, "budget.calls=null")
+    assert load_result(folder).result == load_result(whole).result
+    assert load_result(folder).usage.calls == calls
+
+
+@pytest.mark.slow
+def test_what_a_society_leaves_can_be_read_and_reopened(whole: Path) -> None:
+    run, epochs = load_result(whole), read_epochs(whole)
+    accepted = [team for epoch in epochs for team in epoch.teams if team.accepted]
+    assert [len(epoch.teams) for epoch in epochs] == [3, 3]
+    assert [epoch.year for epoch in epochs] == [2021, 2022]
+    assert run.result.papers == len(accepted) > 0
+    assert run.usage.calls == sum(usage.calls for epoch in epochs for usage in epoch.usage.values())
+    assert {team.folder for epoch in epochs for team in epoch.teams} == {
+        path.relative_to(whole).as_posix() for path in whole.glob("epochs/*-teams/*")
+    }
+    assert all(load_result(whole / team.folder).finished for team in accepted if team.folder)
+
+
+@pytest.mark.slow
+async def test_an_epoch_sees_what_the_one_before_wrote_and_who_wrote_it(whole: Path) -> None:
+    first = read_epochs(whole)[0]
+    async with open_corpus("sample", "lexical") as base, open_corpus(str(whole / "epochs/001")) as world:
+        written = {paper.id: paper for paper in world.papers.papers(where={"period": "past"})}
+        assert len(written) == base.papers.count(where={"period": "past"}) + sum(
+            t.accepted for t in first.teams
+        )
+        assert world.last_year == first.year == base.last_year + 1
+        for team in first.teams:
+            leader, other = team.members
+            before, after = base.scientist(leader), world.scientist(leader)
+            assert after.collaborators[other] == before.collaborators.get(other, 0) + 1
+            if team.paper:
+                assert written[team.paper].authors == tuple(team.members)
+        cited = Counter(paper for team in first.teams for paper in team.cites)
+        counts = [
+            {one: (bank.papers.get([one])[one].citations or 0) for one in cited} for bank in (base, world)
+        ]
+        gained = {one: counts[1][one] - counts[0][one] for one in cited}
+        assert gained == cited
+
+
+@pytest.mark.slow
+async def test_a_branch_shares_the_past_and_goes_its_own_way(whole: Path, tmp_path: Path) -> None:
+    sets = [f"branch={whole}", "after=1", "epochs=3", "acceptance.least=1"]
+    await live(tmp_path / "branch", *sets)
+    shared, own = read_epochs(whole), read_epochs(tmp_path / "branch")
+    assert len(own) == 3
+    assert own[0].model_copy(update={"teams": []}) == shared[0].model_copy(update={"teams": []})
+    assert [team.members for team in own[1].teams] == [team.members for team in shared[1].teams]
+    assert all(team.accepted for team in own[1].teams)
+    assert not (tmp_path / "branch/epochs/001").exists()
+    kept = [team.folder for team in own[0].teams if team.folder]
+    assert kept
+    assert all((tmp_path / "branch" / each / "result.json").is_file() for each in kept)
+    with pytest.raises(UserError, match="epochs"):
+        await live(tmp_path / "late", f"branch={whole}", "after=2")
+    with pytest.raises(UserError, match="2"):
+        await live(tmp_path / "far", f"branch={whole}", "after=3", "epochs=9")
+
+
+@pytest.mark.slow
+async def test_independent_teams_see_the_corpus_as_it_was_published(whole: Path, tmp_path: Path) -> None:
+    await live(tmp_path / "run", "independent=true")
+    first, second = read_epochs(tmp_path / "run")
+    alike = [team.model_dump(include={"members", "title", "marks"}) for team in first.teams]
+    assert alike == [
+        team.model_dump(include={"members", "title", "marks"}) for team in read_epochs(whole)[0].teams
+    ]
+    assert not any(path.is_dir() and path.name.isdigit() for path in (tmp_path / "run/epochs").iterdir())
+    assert not any(cited.startswith("epoch-") for team in second.teams for cited in team.cites)
+
+
+@pytest.mark.parametrize(
+    ("sets", "named"),
+    [(["teams=1000"], "society.teams"), (["size.most=1000"], "society.size.most")],
+    ids=["founders", "members"],
+)
+async def test_too_few_scientists(tmp_path: Path, sets: list[str], named: str) -> None:
+    with pytest.raises(CorpusError, match=named):
+        await live(tmp_path / "run", *sets)
+
+
+def scientists(count: int) -> list[Scientist]:
+    return [Scientist(name=f"Scientist{number}") for number in range(count)]
+
+
+def test_a_draw_that_looks_at_few_is_as_likely_as_one_that_looks_at_all() -> None:
+    pool = scientists(20)
+    pool[0] = leader = pool[0].model_copy(update={"collaborators": {"Scientist3": 18, "Scientist7": 5}})
+    by_name, counts = {one.name: one for one in pool}, dict[bool, Counter[str]]()
+    for large in (False, True):
+        with patch("manyheads.systems.society.membership.LARGE", 1 if large else 1000):
+            rng = random.Random(0)
+            drawn = [candidates(rng, pool, by_name, leader, "uniform", 2) for _ in range(3000)]
+        assert all(len({*pair, leader.name}) == 3 for pair in drawn)
+        counts[large] = Counter(name for pair in drawn for name in pair)
+    for name in ("Scientist3", "Scientist7", "Scientist9"):
+        assert counts[True][name] / 3000 == pytest.approx(counts[False][name] / 3000, abs=0.04)
+
+
+def test_founders_and_sizes() -> None:
+    settings = SocietyConfig(teams="all")
+    assert {team.leader.name for team in found_teams(0, 1, scientists(9), settings)} == {
+        f"Scientist{n}" for n in range(9)
+    }
+    one, other = (found_teams(0, epoch, scientists(50), SocietyConfig()) for epoch in (1, 2))
+    assert [team.leader for team in one] != [team.leader for team in other]
+    rng = random.Random(0)
+    for draw, least, most in (("fixed", 5, 5), ("normal", 3, 7), ("exponential", 3, 13)):
+        sizes = {draw_size(rng, SizeConfig(draw=draw, most=5)) for _ in range(500)}  # pyright: ignore[reportArgumentType]
+        assert (min(sizes), max(sizes)) == (least, most)
+
+
+def teams_with(**values: list[Any]) -> list[TeamRecord]:
+    rows = (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
+    return [
+        TeamRecord(number=number, members=[f"Scientist{number}"], abstract="A", **row)
+        for number, row in enumerate(rows, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "accepted"),
+    [
+        ({"least": 6}, [1, 4]),
+        ({"share": 0.25}, [4]),
+        ({"by": "cd", "least": 0.5}, [2]),
+        ({"by": "cd", "share": 0.5}, [2, 3]),
+    ],
+)
+def test_acceptance(how: dict[str, Any], accepted: list[int]) -> None:
+    measures = [{"cd": 0.9}, {"cd": 0.5}, {"cd": 0.6}, {"cd": None}]
+    teams = teams_with(marks=[[7, 5], [5, 6], [], [9]], measures=measures)
+    accept(teams, 3, SocietyConfig.model_validate({"acceptance": how}))
+    assert [team.number for team in teams if team.accepted] == accepted
+    assert all(team.paper == f"epoch-3-team-{team.number}" for team in teams if team.accepted)
+
+
+def test_who_rests_and_who_comes() -> None:
+    people, changes = scientists(6), ChangesConfig(rest_after=1, newcomers=2)
+    record = EpochRecord(number=1, year=2000, teams=teams_with(marks=[[1], [1]]))
+    assert awake(people, [], 4, changes) == people
+    assert [one.name for one in awake(people, [record], 4, changes)] == [
+        f"Scientist{n}" for n in (1, 2, 4, 5)
+    ]
+    assert [one.name for one in awake(people, [record, record], 4, changes)] == ["Scientist1", "Scientist2"]

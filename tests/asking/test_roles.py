@@ -84,6 +84,7 @@ SAMPLES: dict[str, list[Any]] = {
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
     "ideas": [[{"text": EVIL, "papers": [2, 1]}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
     "asker": ["Scientist1"], "question": [EVIL, ""], "context": [EVIL, ""], "remark": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
+    "hot": [[HITS[0].paper], []], "reviews": [[{"mark": 3, "strengths": EVIL, "weaknesses": EVIL}]], "mean": ["5.5"],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS], "fault": [EVIL], "passages": [[EVIL], []], "points": [[EVIL, EVIL]],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "background": [EVIL], "problem": [EVIL], "rationale": [EVIL], "least": [3, 4], "most": [4], "count": [10],

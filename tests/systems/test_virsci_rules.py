@@ -370,15 +370,9 @@ def test_cited_papers_are_drawn_by_citations_and_age():
 async def test_the_papers_cited_most_in_the_last_year_are_shown_at_topic_time(run: Play, tmp_path: Path):
     corpus = resolve_corpus("sample", embedding="lexical")
     none, gained = np.zeros((0, 384), dtype=np.float32), {"sample:011": 2, "sample:038": 5, "sample:006": 1}
-    layer = {
-        "below": corpus,
-        "year": 2023,
-        "papers": [],
-        "vectors": none,
-        "scientists": [],
-        "citations": gained,
-    }
-    write_layer(tmp_path / "epochs/001", **layer)
+    write_layer(
+        tmp_path / "epochs/001", below=corpus, year=2023, papers=[], vectors=none, scientists=[], citations=gained
+    )  # fmt: skip
     played = await run("topics.hot=2", "novelty.enabled=false", f"corpus={tmp_path}/epochs/001")
     [hot] = [found for found in played.of(Retrieved) if found.stage == "topic"]
     assert [hit["id"] for hit in hot.hits] == ["sample:038", "sample:011"]

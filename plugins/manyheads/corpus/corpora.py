@@ -103,9 +103,8 @@ def resolve_corpus(
     path = folder_of(name_or_path)
     if (path / META).is_file():
         meta = read_meta(path)
-        if (
-            (layer := meta.layer) and meta.name in SHIPPED and not Path(layer.base).is_dir()
-        ):  # of another machine or cache
+        layer = meta.layer
+        if layer and meta.name in SHIPPED and not Path(layer.base).is_dir():  # of another machine
             base = _shipped_corpus(meta.name, cache_dir or cache_folder(), meta.embedding.name, progress)
             COPIES.setdefault(layer.base_fingerprint, base)
         for part in parts_of(path):
@@ -202,9 +201,8 @@ def _damaged(folder: Path, whole: bool = False) -> list[str]:
             damaged = damaged_files(folder, whole=whole)
     # the files of names may be removed before sharing a corpus
     damaged = [file for file in damaged if file not in (NAMES, BYLINES) or (folder / file).exists()]
-    if not damaged and not any(
-        (folder / name).exists() for name in (GRAPH, CHANGES)
-    ):  # no checksum, as records are added to it
+    # the graph has no checksum, as records are added to it; a layer has none
+    if not damaged and not any((folder / name).exists() for name in (GRAPH, CHANGES)):
         counts = read_meta(folder).counts
         return [GRAPH] if counts.full_texts or counts.with_references else []
     return damaged

@@ -271,6 +271,18 @@ def test_a_worker_asks_the_drivers_servers(tmp_path: Path, monkeypatch: pytest.M
     assert "OLLAMA_HOST" not in os.environ
 
 
+async def test_what_needs_no_answer_goes_with_what_does_in_its_order() -> None:
+    wire = Wire("/nowhere")
+    wire.before = lambda: wire.send("file")
+    for kind in ("state", "give_up"):
+        wire.send(kind)
+    wire.request("pay")
+    batches = wire.batches()
+    assert [kind for kind, *_ in await anext(batches)] == ["state", "give_up", "pay", "file"]
+    wire.send("release")
+    assert [kind for kind, *_ in await anext(batches)] == ["release", "file"], "sent soon, without a request"
+
+
 async def test_a_folder_in_use_is_not_swept(tmp_path: Path) -> None:
     (run := tmp_path / "manyheads-job-1/work/run").mkdir(parents=True)
     os.utime(root := tmp_path / "manyheads-job-1", (0, 0))

@@ -12,8 +12,8 @@ TASK = {
     "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",
     "entity", "expected", "fault", "figure", "idea", "item", "keywords", "novelty", "outcome", "outline", "passage",
     "phrases", "point", "problem", "profile", "progress", "published", "query", "question", "rationale",
-    "reason", "related", "remark", "review", "scientists", "section", "speech", "start", "step", "table",
-    "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
+    "reason", "related", "remark", "review", "scientists", "section", "speech", "start", "step", "strengths", "table",
+    "team", "terms", "text", "title", "topic", "version_a", "version_b", "weaknesses", "works",
 }  # fmt: skip
 """What a task is about, or what it cannot be done without."""
 

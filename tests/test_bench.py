@@ -21,7 +21,7 @@ TINY = Size(
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 QUICK = ("literature",)
-BY_HAND = ("citations", "nodes")
+BY_HAND = ("citations", "society", "nodes")
 """Need data of the user's own, or a machine with nothing else to do: `make bench`."""
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.base.papers import Identifier, Paper, identifiers_of, identify
+from manyheads.base.papers import Identifier, Paper, fold, identifiers_of, identify
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,9 @@ def test_a_paper_is_known_elsewhere_by_number_doi_and_title() -> None:
     assert [one.kind for one in identifiers_of(paper)] == ["arxiv", "doi", "title"]
     assert identifiers_of(paper)[-1].means(Paper(id="x", source="local", title="ATTENTION!"))
     assert not Identifier("title", "?!").means(Paper(id="x", source="local", title="!!"))
+
+
+def test_plain_letters_are_folded_as_they_are_beside_others() -> None:
+    every = "".join(map(chr, range(128)))
+    assert fold(f"{every}É") == f"{fold(every)}e"
+    assert fold(every) == "0123456789abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"

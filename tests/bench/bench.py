@@ -16,7 +16,8 @@ from bench.figures import FULL, Bench  # noqa: E402
 
 NAMES = (
     "startup", "memory", "turns", "overhead", "crowd", "retrieval", "database", "embedding", "extraction", "corpus",
-    "layers", "documents", "interests", "literature", "measures", "citations", "reviews", "nodes", "web", "arena",
+    "layers", "documents", "interests", "literature", "measures", "citations", "reviews", "society", "nodes", "web",
+    "arena",
 )  # fmt: skip
 """Each a file with a function `bench`, which is imported when it runs."""
 

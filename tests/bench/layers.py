@@ -4,6 +4,7 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 
@@ -33,10 +34,14 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
     count = size.papers * 100 // 29
     with tempfile.TemporaryDirectory() as place:
         base = top = _corpus(Path(place) / "base", count)
-        watch = Watch()
-        for number in range(1, LAYERS + 1):
-            top = _layer(Path(place) / f"{number:03}", top, number, count)
-        wrote = watch.read().wall / LAYERS
+        with Ecosystem.open(base, MODEL) as bare_corpus:
+            wrote = 0.0
+            for number in range(1, LAYERS + 1):
+                with nullcontext(bare_corpus) if top == base else bare_corpus.with_layers(top) as below:
+                    top = Path(place) / f"{number:03}"
+                    wrote += (
+                        _seconds(lambda at=top, under=below, n=number: _layer(at, under, n, count)) / LAYERS
+                    )
         opened, alone = (_seconds(lambda at=at: Ecosystem.open(at, MODEL).close()) for at in (top, base))
         name, against = f"layers: {LAYERS} over {count:,} papers", "the corpus alone"
         yield Figure(f"{name}, opening", opened, "s", alone, against, "", f"{count:,} scientists")
@@ -89,7 +94,7 @@ def _scientist(number: int, count: int) -> Scientist:
     return Scientist(name=f"Scientist{number}", interests=("tides", "probes"), papers=9, collaborators=peers)
 
 
-def _layer(folder: Path, below: Path, number: int, count: int) -> Path:
+def _layer(folder: Path, below: Ecosystem, number: int, count: int) -> None:
     papers = max(1, count // PER // LAYERS)
     written = [
         one.model_copy(update={"id": f"epoch-{number}-team-{n}", "year": BOUND + number})
@@ -100,4 +105,3 @@ def _layer(folder: Path, below: Path, number: int, count: int) -> Path:
         folder, below=below, year=BOUND + number, papers=written, vectors=_clustered(papers, -number % 1000),
         scientists=changed, citations={f"p{n}": 1 for n in range(papers)},
     )  # fmt: skip
-    return folder

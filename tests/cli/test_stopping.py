@@ -1,5 +1,6 @@
 """Ctrl-C, at any moment: the exit code says so, and a second one ends a command at once."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.cli.engine import stoppable
 from manyheads.corpus.meta import BuildOptions
 from support.command import environment, manyheads_command, served_by, start, stop_twice
 from support.corpora import built
@@ -30,6 +32,17 @@ def test_a_ctrl_c_in_the_last_moments_changes_no_exit_code(tmp_path: Path) -> No
         [sys.executable, "-c", LATE], cwd=tmp_path, env=environment(), check=False, capture_output=True
     )
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_background_job_of_a_shell_still_ignores_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stoppable():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from manyheads.config import LiteratureConfig, RunConfig
 from manyheads.corpus.corpora import bylines, open_corpus, resolve_corpus, verify_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.layers import COPIES, LayeredStore, parts_of, write_layer
+from manyheads.corpus.layers import COPIES, LayerChanges, LayeredStore, parts_of, write_layer
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.stores import Filter, Schema
@@ -132,10 +132,11 @@ def grown(base: Path, run: Path, epochs: int = 2) -> list[Path]:
         ]
         known = first.model_copy(update={"papers": first.papers + epoch})
         new = Scientist(name=f"Scientist{100 + epoch}", interests=("parcels sorted by bees",), papers=1)
-        write_layer(
-            run / f"{epoch:03}", below=folders[-1], year=BOUND - 1 + epoch, papers=written, vectors=model.embed(texts),
-            scientists=[known, new], citations={"p0": 1, "p8": epoch, "epoch-1-team-1": epoch - 1},
-        )  # fmt: skip
+        with Ecosystem.open(folders[-1]) as world:
+            write_layer(
+                run / f"{epoch:03}", below=world, year=BOUND - 1 + epoch, papers=written, vectors=model.embed(texts),
+                scientists=[known, new], citations={"p0": 1, "p8": epoch, "epoch-1-team-1": epoch - 1},
+            )  # fmt: skip
         folders.append(run / f"{epoch:03}")
     return folders
 
@@ -230,10 +231,21 @@ def test_a_part_that_is_missing_another_or_damaged_is_named(base: Path, tmp_path
     assert "changes.json" in complaint()
 
 
-def test_vectors_that_do_not_fit_are_refused(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingError, match=r"expected \(0, "):
+def test_a_layer_is_written_without_reading_all_scientists_again(base: Path, tmp_path: Path) -> None:
+    with Ecosystem.open(base) as world:
+        (base / "scientists.json").unlink()
+        same, other = world.scientists[:2]
         write_layer(
-            tmp_path / "layer", below=base, year=BOUND, papers=[], vectors=np.zeros((1, 3), dtype=np.float32),
+            tmp_path / "layer", below=world, year=BOUND, papers=[], vectors=np.zeros((0, world.embedder.dim), np.float32),
+            scientists=[same, other.model_copy(update={"interests": ("bees",)})], citations={},
+        )  # fmt: skip
+    assert LayerChanges.read(tmp_path / "layer")[0].profiles == (other.name,)
+
+
+def test_vectors_that_do_not_fit_are_refused(base: Path, tmp_path: Path) -> None:
+    with Ecosystem.open(base) as world, pytest.raises(EmbeddingError, match=r"expected \(0, "):
+        write_layer(
+            tmp_path / "layer", below=world, year=BOUND, papers=[], vectors=np.zeros((1, 3), dtype=np.float32),
             scientists=[], citations={},
         )  # fmt: skip
     assert not (tmp_path / "layer").exists()

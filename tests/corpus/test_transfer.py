@@ -11,6 +11,7 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.corpora import need_sound
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.layers import COPIES
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.transfer import UNUSED, CorpusSource, Manifest, local_copy
 from support.corpora import built, copied
@@ -116,13 +117,23 @@ def test_a_copy_that_was_not_used_for_long_is_removed_unless_it_is_open(
     tmp_path: Path, manifest: Manifest
 ) -> None:
     copy = asyncio.run(local_copy(manifest, Carrier()))
-    for name in ("open", "unused"):
-        shutil.copytree(copy, copy.with_name(name * 10))
-        (lock := copy.with_name(f"{name * 10}.lock")).touch()
+    for name in (held := "a" * 64, unused := "b" * 64, built := "sample-0123456789ab-lexical"):
+        shutil.copytree(copy, copy.with_name(name))
+        (lock := copy.with_name(f"{name}.lock")).touch()
         os.utime(lock, (long_ago := lock.stat().st_mtime - UNUSED - 1, long_ago))
-    copy.with_name("unused" * 10 + ".part").mkdir()
-    with Ecosystem.open(copy.with_name("open" * 10)):
+    copy.with_name(f"{unused}.part").mkdir()
+    with Ecosystem.open(copy.with_name(held)):
         assert asyncio.run(local_copy(manifest, Carrier())) == copy
-    assert {*copies(tmp_path)} == {copy.name, "open" * 10}
+    assert {*copies(tmp_path)} == {copy.name, held, built}
     asyncio.run(local_copy(manifest, Carrier()))
-    assert copies(tmp_path) == [copy.name]
+    assert {*copies(tmp_path)} == {copy.name, built}
+
+
+def test_a_copy_that_a_worker_knows_already_counts_as_used(
+    tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = asyncio.run(local_copy(manifest, Carrier()))
+    monkeypatch.setitem(COPIES, manifest.corpus, copy)
+    os.utime(lock := copy.with_name(f"{copy.name}.lock"), (0, 0))
+    assert asyncio.run(local_copy(manifest, Carrier())) == copy
+    assert lock.stat().st_mtime > 0

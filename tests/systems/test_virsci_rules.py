@@ -18,6 +18,7 @@ from manyheads.base.papers import Hit, Paper
 from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Searched, Stage, Voted, Warned
 from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.systems.virsci.ideas import draw_cited
@@ -370,9 +371,10 @@ def test_cited_papers_are_drawn_by_citations_and_age():
 async def test_the_papers_cited_most_in_the_last_year_are_shown_at_topic_time(run: Play, tmp_path: Path):
     corpus = resolve_corpus("sample", embedding="lexical")
     none, gained = np.zeros((0, 384), dtype=np.float32), {"sample:011": 2, "sample:038": 5, "sample:006": 1}
-    write_layer(
-        tmp_path / "epochs/001", below=corpus, year=2023, papers=[], vectors=none, scientists=[], citations=gained
-    )  # fmt: skip
+    with Ecosystem.open(corpus) as below:
+        write_layer(
+            tmp_path / "epochs/001", below=below, year=2023, papers=[], vectors=none, scientists=[], citations=gained
+        )  # fmt: skip
     played = await run("topics.hot=2", "novelty.enabled=false", f"corpus={tmp_path}/epochs/001")
     [hot] = [found for found in played.of(Retrieved) if found.stage == "topic"]
     assert [hit["id"] for hit in hot.hits] == ["sample:038", "sample:011"]

@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
-from manyheads.base.papers import NoLiterature
+from manyheads.base.papers import NoLiterature, Scientist
 from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.ecosystem import Ecosystem
@@ -14,7 +14,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.readiness import misfits
 from manyheads.systems.loading import load
-from manyheads.team.tools import FindArguments, find_scientists_tool
+from manyheads.team.tools import FindArguments, find_scientists_tool, scientist_named
 from support.papers import papers, write_corpus
 
 WORDS = "description: Asks.\narguments: {limt: How many.}\n"
@@ -35,6 +35,36 @@ async def test_scientists_are_listed_in_a_fence(tmp_path: Path) -> None:
     assert all(line.removeprefix("- ").split(":")[0] in names and "gnore all" in line for line in listed)
     assert shown.count("</") == 1
     assert nobody == "Nobody works on that."
+
+
+class Listed(NoLiterature):
+    """Ten scientists; counts how often all are looked at."""
+
+    def __init__(self) -> None:
+        self.lists, self.known = 0, {f"Scientist{n}": Scientist(name=f"Scientist{n}") for n in range(10)}
+
+    @property
+    def scientists(self) -> list[Scientist]:
+        self.lists += 1
+        return [*self.known.values()]
+
+    def scientist(self, name: str) -> Scientist:
+        return self.known[name] if name in self.known else super().scientist(name)
+
+
+@pytest.mark.parametrize(
+    ("named", "meant", "lists"),
+    [
+        ("Scientist9", "Scientist9", 0), (" Scientist9\n", "Scientist9", 0), ("scientist 9", "Scientist9", 1),
+        ("Scientist9 (robotics)", "Scientist9", 1), (" Ada Lovelace", "Ada Lovelace", 1),
+    ],
+)  # fmt: skip
+def test_a_scientist_is_understood_and_an_exact_name_costs_no_look_at_all_of_them(
+    named: str, meant: str, lists: int
+) -> None:
+    literature = Listed()
+    assert scientist_named(named, literature) == meant
+    assert literature.lists == lists
 
 
 def test_a_line_for_an_argument_that_the_tool_has_not_is_refused(tmp_path: Path) -> None:

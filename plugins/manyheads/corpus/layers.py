@@ -19,11 +19,11 @@ from pydantic import ValidationError
 from manyheads.base.errors import CorpusError, EmbeddingError, describe
 from manyheads.base.files import folder_beside, make_folder, writable
 from manyheads.base.papers import Paper, Scientist, profile_text
-from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.meta import META, SCIENTISTS, Frozen, LayerMeta, damaged, read_json, read_meta
+from manyheads.corpus.meta import META, Frozen, LayerMeta, damaged, read_json, read_meta
 from manyheads.corpus.stores import ID_FIELD, Filter, Payload, Points, Schema, VectorStore
 
 if TYPE_CHECKING:
+    from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.vectors import Vectors
 
 CHANGES, PAPERS, PROFILES = "changes.json", "papers.npy", "profiles.npy"
@@ -111,7 +111,7 @@ class Layers:
 def write_layer(
     folder: Path,
     *,
-    below: str | Path,
+    below: "Ecosystem",
     year: int,
     papers: Sequence[Paper],
     vectors: "Vectors",
@@ -121,27 +121,29 @@ def write_layer(
     """Write a layer; one that is already in its place is replaced. What is under it is only read.
 
     Args:
-        below: the folder of the corpus or layer under it: `ecosystem.folder`, not the name of a shipped corpus.
+        below: the open corpus, or the open layer, under it.
         year: of the papers.
         vectors: (n, dim) float32 of length one: the papers' abstracts by the corpus's model.
         scientists: new or changed profiles, whole.
         citations: gained, by the paper's id; of papers in any part of the corpus.
 
     Raises:
-        CorpusError: `below` is no corpus, or the folder cannot be written.
-        EmbeddingError: the vectors have another shape than the papers and the corpus, or the corpus's model is not available.
+        CorpusError: the folder cannot be written.
+        EmbeddingError: the vectors have another shape than the papers and the corpus.
     """
     import numpy as np
 
-    below = Path(os.path.abspath(below))
-    meta, parts = read_meta(below), parts_of(below)
+    meta, base, under = below.meta, below.base, os.path.abspath(below.folder)
     if vectors.shape != (shape := (len(papers), meta.embedding.dim)):
         raise EmbeddingError(f"vectors of shape {vectors.shape} do not fit the papers: expected {shape}")
-    texts = _profile_texts(parts, {one.name for one in scientists})
-    fresh = [one for one in scientists if texts.get(one.name) != profile_text(one)]
+    known = {one.name: one for one in below.scientists}
+    fresh = [
+        one for one in scientists
+        if one.name not in known or profile_text(known[one.name]) != profile_text(one)
+    ]  # fmt: skip
     embedded: Vectors = np.zeros((0, meta.embedding.dim), dtype=np.float32)
     if fresh:
-        embedded = load_embedder(meta.embedding.name).embed([profile_text(one) for one in fresh])
+        embedded = below.embedder.embed([profile_text(one) for one in fresh])
     changes = LayerChanges(
         papers=tuple(papers), scientists=tuple(scientists), profiles=tuple(one.name for one in fresh),
         citations=dict(citations),
@@ -149,14 +151,14 @@ def write_layer(
     digest = hashlib.blake2b(meta.fingerprint.encode(), digest_size=16)
     digest.update(changes.encode() + vectors.tobytes())
     layer = LayerMeta(
-        base=str(parts[0]), base_fingerprint=read_meta(parts[0]).fingerprint,
-        below=os.path.relpath(below, os.path.abspath(folder)) if meta.layer else None,
+        base=os.path.abspath(base.folder), base_fingerprint=base.meta.fingerprint,
+        below=os.path.relpath(under, os.path.abspath(folder)) if meta.layer else None,
         below_fingerprint=meta.fingerprint, year=year,
     )  # fmt: skip
     counts = meta.counts.model_copy(
         update={
             "past": meta.counts.past + len(papers),
-            "scientists": meta.counts.scientists + sum(one.name not in texts for one in scientists),
+            "scientists": meta.counts.scientists + sum(one.name not in known for one in scientists),
         }
     )
     own = {
@@ -175,21 +177,6 @@ def write_layer(
             np.save(made / PROFILES, embedded)
             (made / CHANGES).write_text(changes + "\n", encoding="utf-8")
             (made / META).write_text(described.model_dump_json(indent=1) + "\n", encoding="utf-8")
-
-
-def _profile_texts(parts: Sequence[Path], names: set[str]) -> dict[str, str]:
-    """The present profile texts of those of these scientists who are in the corpus; only theirs are checked, for speed."""
-    built: list[Any] = read_json(parts[0], SCIENTISTS)
-    texts = {
-        one["name"]: profile_text(Scientist.model_validate(one)) for one in built if one["name"] in names
-    }
-    for folder in parts[1:]:
-        texts |= {
-            one.name: profile_text(one)
-            for one in LayerChanges.read(folder)[0].scientists
-            if one.name in names
-        }
-    return texts
 
 
 class LayeredStore(VectorStore):

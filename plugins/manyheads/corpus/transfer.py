@@ -131,9 +131,9 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
         CorpusError: the pieces have other sums than the manifest says.
         CacheError: the copy cannot be written.
     """
-    if await asyncio.to_thread(manifest.is_at, own := folder_of(manifest.corpus)):
+    own, folder = folder_of(manifest.corpus), cache_folder() / "corpora" / manifest.sha256
+    if own != folder and await asyncio.to_thread(manifest.is_at, own):
         return own
-    folder = cache_folder() / "corpora" / manifest.sha256
     beside = folder.with_name(f"{folder.name}.part")
     try:
         make_folder(folder.parent)
@@ -153,7 +153,9 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
 
 def _remove_unused(copies: Path) -> None:
     """Remove copies that no job has asked for since `UNUSED`, and no process has open. Raises OSError."""
-    for lock in copies.glob("*.lock"):
+    for lock in copies.glob(
+        "[0-9a-f]" * 64 + ".lock"
+    ):  # the shipped corpora, which are built, lie there, too
         if time.time() - lock.stat().st_mtime > UNUSED:
             with suppress(LockedError), FileLock(lock), ExitStack() as closed:
                 for bank in copies.glob(f"{lock.stem}/**/use.lock"):

@@ -241,7 +241,7 @@ class Invitations:
         return find, invite_scientist_tool(self._invite_by_call, self.prompts)
 
     async def _invite_by_call(self, name: str, words: str) -> str:
-        name = scientist_named(name, self.literature.scientists)
+        name = scientist_named(name, self.literature)
         if refusal := self.refusal(name):
             raise refused(refusal, self.prompts)
         self.calls += 1
@@ -251,7 +251,9 @@ class Invitations:
         """Why a name cannot be invited, see `tools.refused`; None if it can."""
         if name in self.members:
             return "member"
-        if name not in {scientist.name for scientist in self.literature.scientists}:
+        try:
+            self.literature.scientist(name)
+        except CorpusError:
             return "unknown"
         return "enough" if self.calls >= self.most else None
 
@@ -295,7 +297,7 @@ class _WithGuests:
         self.by_tool = True
         for call in reply.tool_calls:
             if call.name == INVITE and not call.failed:
-                name = scientist_named(str(call.arguments["name"]), run.literature.scientists)
+                name = scientist_named(str(call.arguments["name"]), run.literature)
                 words = str(call.arguments["question"])
                 if not self.invitations.calls:  # a reply from the journal ran no tools
                     await self._invite_guest(name, words)
@@ -317,7 +319,7 @@ class _WithGuests:
         if not isinstance(reply, Seeks) or not reply.invite or fold(reply.invite) in NOBODY:
             return
         run, prompts, words = self.run, self.run.roles.prompts, reply.question or ""
-        name = scientist_named(reply.invite, run.literature.scientists)
+        name = scientist_named(reply.invite, run.literature)
         if refusal := self.invitations.refusal(name):
             why = refused(refusal, prompts)
             run.warn(self.question.stage, f"{self.question.speaker.name} asked for {name!r}: {why}")

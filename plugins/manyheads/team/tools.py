@@ -1,7 +1,8 @@
 """The tool functions, host-neutral. Their texts for models are in `prompts/tools/`."""
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from pydantic import Field, ValidationError, create_model
 from manyheads.asking.forms import brief, shipped_forms, slots
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import MOST, ConfigError, CorpusError, EmbeddingError, LiteratureError
-from manyheads.base.papers import Literature, Paper, Scientist, fold
+from manyheads.base.papers import Literature, Paper, fold
 from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
 from manyheads.corpus.retrieval import Inspiration
@@ -253,9 +254,11 @@ def invite_scientist_tool(
     return tool(INVITE, prompts or shipped_forms().prompts, run)
 
 
-def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
+def scientist_named(name: str, literature: Literature) -> str:
     """The scientist whom a model names, such as `scientist 9` or `Scientist9 (robotics)`."""
-    names = {fold(scientist.name): scientist.name for scientist in scientists}
+    with suppress(CorpusError):  # mostly exactly; else each of a hundred thousand is looked at
+        return literature.scientist(name.strip()).name
+    names = {fold(scientist.name): scientist.name for scientist in literature.scientists}
     mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
     return next((names[fold(each)] for each in mentions if fold(each) in names), name.strip())
 

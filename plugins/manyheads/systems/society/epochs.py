@@ -205,7 +205,7 @@ class Epoch:
             ]
             layer = folder / EPOCHS / f"{self.number:03d}"
             await asyncio.to_thread(
-                write_layer, layer, below=self.world.folder, year=record.year, papers=papers_of(record),
+                write_layer, layer, below=self.world, year=record.year, papers=papers_of(record),
                 vectors=vectors[written], scientists=people, citations=cited,
             )  # fmt: skip
         write_epoch(folder, record)

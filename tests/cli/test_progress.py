@@ -69,6 +69,12 @@ def test_a_judge_who_gives_no_ranking_is_not_thinking_any_more() -> None:
     assert list(at.thinking) == ["Judge2"]
 
 
+def test_a_result_s_usage_counts_with_that_of_the_runs_below_it() -> None:
+    at = RunStatus(usage=Usage(calls=7))
+    at.note(Result(data={"usage": {"calls": 242, "input_tokens": 9, "by_stage": {}}}), 1.0)
+    assert at.usage == Usage(calls=242, input_tokens=9)
+
+
 def test_spending_is_told_as_a_share_of_the_estimate_and_never_as_more_than_all() -> None:
     def told(calls: int, cost: float | None, whole: Usage | None = None, currency: str | None = "USD") -> str:
         at = RunStatus(usage=Usage(calls=calls, cost=cost), currency=currency)

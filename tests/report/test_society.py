@@ -2,6 +2,8 @@
 
 import itertools
 import re
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -75,8 +77,18 @@ def test_scientists_are_counted(tmp_path: Path) -> None:
     assert (teams, papers) == (len(own), len(written))
     assert led == sum(team.members[0] == "Scientist0" for team in own)
     assert invited == teams - led + sum("Scientist0" in team.declined for team in page.teams)
-    assert citations == sum(cite in written for team in page.teams for cite in team.cites)
+    assert citations == sum(cite in written for team in page.teams for cite in {*team.cites})
     assert asked == sum(team.guests.count("Scientist0") for team in page.teams)
+
+
+def test_citations_count_as_in_the_society(tmp_path: Path) -> None:
+    _, page, _ = page_of(write_society(tmp_path, 3, 8, 30))
+    counted = replace(page.record, config={"society": {"citations": "accepted"}})
+    accepted = [team for team in page.teams if team.accepted]
+    assert SocietyPage(counted).cited_by == Counter(
+        one for team in accepted for one in dict.fromkeys(team.cites)
+    )
+    assert SocietyPage(counted).cited_by.total() < page.cited_by.total()
 
 
 def test_lineage_goes_back_to_the_corpus(tmp_path: Path) -> None:
@@ -133,7 +145,7 @@ def test_linked_scientists_stand_near_each_other() -> None:
 
 
 @pytest.mark.parametrize(("ends", "ticks", "decimals"), [
-    ((0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1], 1), ((0.55, 0.85), [0.6, 0.7, 0.8], 1), ((0, 3500), [0, 1000, 2000, 3000], 0),
+    ((0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1], 1), ((0, 0.25 - 2**-54), [0, 0.1, 0.2], 1), ((0.55, 0.85), [0.6, 0.7, 0.8], 1), ((0, 3500), [0, 1000, 2000, 3000], 0),
 ])  # fmt: skip
 def test_scales(ends: tuple[float, float], ticks: list[float], decimals: int) -> None:
     found, digits = scale(*ends)
@@ -148,6 +160,7 @@ def test_a_missing_value_leaves_a_gap() -> None:
     assert len(drawing.nodes) == 3
     [(_, flat)] = EpochPlot("HD", [1], [[EpochMean(0.0)]]).drawings
     assert flat.height > flat.nodes[0].y > 0
+    assert not any(text.text.startswith("-") for text in flat.texts), "no share is negative"
 
 
 def test_a_society_that_has_not_finished_an_epoch(tmp_path: Path) -> None:

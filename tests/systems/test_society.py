@@ -12,20 +12,24 @@ from unittest.mock import patch
 
 import pytest
 
-from manyheads.base.errors import BudgetError, CorpusError, UserError
+from manyheads.base.errors import BudgetError, CorpusError, ModelError, UserError
 from manyheads.base.papers import Scientist
+from manyheads.core import Usage
 from manyheads.corpus.corpora import open_corpus
 from manyheads.engine import children
+from manyheads.engine.journal import spent_in
 from manyheads.engine.local import Local, Process
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load, reopen
 from manyheads.systems.results import load as load_result
 from manyheads.systems.society.config import ChangesConfig, SizeConfig, SocietyConfig
+from manyheads.systems.society.epochs import share_past, team_config
 from manyheads.systems.society.growth import accept, awake
 from manyheads.systems.society.membership import candidates, draw_size, found_teams
-from manyheads.systems.society.result import EpochRecord, TeamRecord, read_epochs
+from manyheads.systems.society.result import EpochRecord, TeamRecord, read_epochs, write_epoch
 from support.command import manyheads_command, start
+from support.societies import write_society
 
 SMALL = ("embedding=lexical", "epochs=2", "teams=3", "size.draw=fixed", "size.most=2", "virsci.turns=1", "virsci.ideas.references=2",
          "virsci.novelty.enabled=false", "virsci.invitation.enabled=false", "virsci.peer_review.revisions=0")  # fmt: skip
@@ -146,6 +150,7 @@ async def test_a_budget_that_ends_within_an_epoch_leaves_what_was_finished(
     assert [epoch.number for epoch in partial.result.epochs] == [1]
     assert any("epoch 2 ended early" in line for line in partial.warnings)
     assert len(read_epochs(folder)) == 1
+    assert partial.usage.calls == sum(spent_in(path).calls for path in folder.rglob("journal.sqlite"))
     await live(folder, "budget.calls=null")
     assert load_result(folder).result == load_result(whole).result
     assert load_result(folder).usage.calls == calls
@@ -194,7 +199,10 @@ async def test_a_branch_shares_the_past_and_goes_its_own_way(whole: Path, tmp_pa
     await live(tmp_path / "branch", *sets)
     shared, own = read_epochs(whole), read_epochs(tmp_path / "branch")
     assert len(own) == 3
-    assert own[0].model_copy(update={"teams": []}) == shared[0].model_copy(update={"teams": []})
+    apart = {"teams": [], "usage": {}}
+    assert own[0].model_copy(update=apart) == shared[0].model_copy(update=apart)
+    usage, paid = load_result(tmp_path / "branch").usage, [*own[1].usage.values(), *own[2].usage.values()]
+    assert (usage.calls, usage.unused.calls) == (sum(each.calls for each in paid), 0)
     assert [team.members for team in own[1].teams] == [team.members for team in shared[1].teams]
     assert all(team.accepted for team in own[1].teams)
     assert not (tmp_path / "branch/epochs/001").exists()
@@ -227,6 +235,51 @@ async def test_independent_teams_see_the_corpus_as_it_was_published(whole: Path,
 async def test_too_few_scientists(tmp_path: Path, sets: list[str], named: str) -> None:
     with pytest.raises(CorpusError, match=named):
         await live(tmp_path / "run", *sets)
+
+
+@pytest.mark.slow
+async def test_an_epoch_whose_teams_all_fail_has_no_record(tmp_path: Path) -> None:
+    broken = "models.broken={provider: openai, name: x, base_url: 'http://127.0.0.1:9/v1', retries: 0, api_key_env: ''}"
+    with pytest.raises(ModelError, match=r"epoch 1.*3 teams.*models\.broken"):
+        await live(tmp_path / "run", broken, "roles.leader.model=broken")
+    assert not read_epochs(tmp_path / "run")
+    partial, journals = load_result(tmp_path / "run"), (tmp_path / "run").rglob("journal.sqlite")
+    assert partial.usage.calls == sum(spent_in(path).calls for path in journals) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("least", "outcome"), [(11, "none"), (1, "all")])
+async def test_three_epochs_of_all_or_none_are_warned_about_once(
+    tmp_path: Path, least: int, outcome: str
+) -> None:
+    sets = ("epochs=4", "teams=1", f"acceptance.least={least}")
+    await live(tmp_path / "run", *sets)
+    [warning] = load_result(tmp_path / "run").warnings
+    assert outcome in warning
+    assert "society.acceptance" in warning
+    await live(tmp_path / "run", "epochs=5")
+    assert load_result(tmp_path / "run").warnings == [warning]
+
+
+def test_a_branch_that_goes_on_shares_no_more_than_when_it_began(tmp_path: Path) -> None:
+    write_society(tmp_path / "source", 2, 2)
+    share_past(tmp_path / "branch", tmp_path / "source", None)
+    write_society(tmp_path / "source", 4, 2)
+    share_past(tmp_path / "branch", tmp_path / "source", None)
+    assert [epoch.number for epoch in read_epochs(tmp_path / "branch")] == [1, 2]
+
+
+def test_a_branch_does_not_count_what_another_society_paid(tmp_path: Path) -> None:
+    record = EpochRecord(number=1, year=2000, usage={"epoch-1": Usage(calls=3), "teams": Usage(calls=9)})
+    write_epoch(tmp_path / "source", record)
+    share_past(tmp_path / "branch", tmp_path / "source", None)
+    assert not read_epochs(tmp_path / "branch")[0].usage
+
+
+def test_teams_revise_what_would_not_be_accepted() -> None:
+    for sets, threshold in ((["acceptance.least=8"], 8), (["acceptance.share=0.5"], 6)):
+        assert team_config(load(["society"], sets)).settings.peer_review.threshold == threshold
+    assert not team_config(load(["society"], ["acceptance.by=on"])).settings.peer_review.enabled
 
 
 def scientists(count: int) -> list[Scientist]:

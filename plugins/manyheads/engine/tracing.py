@@ -207,6 +207,11 @@ class RunStatus:
                 self._answered(event.subject)  # a judge without a usable ranking says nothing
             case Result():
                 self.thinking.clear()
+                if "usage" in event.data:  # with that of the runs below it, and of lost replies
+                    known = {
+                        key: value for key, value in event.data["usage"].items() if key in Usage.model_fields
+                    }
+                    self.usage = Usage.model_validate(known)
             case _:
                 pass
 

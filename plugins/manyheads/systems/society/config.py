@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from manyheads.config import Inputs, Section, Slot, Strict
 from manyheads.core.texts import FileOrText
@@ -18,13 +18,18 @@ class SizeConfig(Strict):
     """The size that the draws are made around."""
 
 
+def _on(value: object) -> object:
+    """ON, which YAML reads as true where it is not quoted."""
+    return "on" if value is True else value
+
+
 class AcceptanceConfig(Strict):
     """Which abstracts become papers of the society."""
 
-    by: Literal["mark", "hd", "cd", "ci", "on", "own"] = "mark"
+    by: Annotated[Literal["mark", "hd", "cd", "ci", "on", "own"], BeforeValidator(_on)] = "mark"
     """The reviewers' mean mark, or a measure of the abstract; of `cd`, the smaller is the better."""
     least: float = 6
-    """Accepted from this value on."""
+    """Accepted from this value on; the mean mark below which a team revises its abstract, too."""
     share: float | None = Field(default=None, gt=0, le=1)
     """Accepted is this share of the epoch's teams, the best ones; replaces `least`."""
 
@@ -75,5 +80,5 @@ class SocietyInputs(Inputs):
 
     branch: Annotated[FileOrText, Slot(file=True, metavar="RUN")] = None
     """Another society's run folder, whose past this one shares."""
-    after: int | None = Field(default=None, ge=1)
+    after: Annotated[int | None, Slot(metavar="EPOCH")] = Field(default=None, ge=1)
     """The last epoch of it that is shared; all that are finished if omitted."""

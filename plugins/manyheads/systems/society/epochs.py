@@ -7,12 +7,13 @@ order of their numbers: the order in which they end decides nothing. `EPOCHS/003
 import asyncio
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.base.errors import CorpusError, JournalError, ModelError, SubjectError
+from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import Judged
@@ -21,6 +22,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
 from manyheads.engine.children import run_below
 from manyheads.engine.jobs import Failure
+from manyheads.engine.journal import spent_in
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load
 from manyheads.systems.society.config import SocietyConfig
@@ -77,7 +79,10 @@ def need_people(scientists: int, settings: SocietyConfig, corpus: str) -> None:
     if not scientists:
         hint = "build a corpus of papers with authors: manyheads corpus build PAPERS --bound YEAR"
         raise CorpusError(f"{corpus}: has no scientists for a society: its papers have no authors", hint=hint)
-    for key, wanted, what in (("size.most", most, "a team's members"), ("teams", teams, "founders of teams")):
+    for key, wanted, what in (
+        ("size.most", most, "members of a team"),
+        ("teams", teams, "founders of teams"),
+    ):
         if wanted > scientists:
             raise CorpusError(
                 f"society.{key}: {wanted} {what}, but {corpus} has {scientists} scientists",
@@ -87,9 +92,10 @@ def need_people(scientists: int, settings: SocietyConfig, corpus: str) -> None:
 
 def team_config(config: RunConfig) -> RunConfig:
     """What all teams' runs share."""
-    settings = config.settings.virsci
-    if config.settings.acceptance.by == "mark":
-        reviewed = settings.peer_review.model_copy(update={"enabled": True})
+    settings, how = config.settings.virsci, config.settings.acceptance
+    if how.by == "mark":
+        threshold = settings.peer_review.threshold if how.share else how.least
+        reviewed = settings.peer_review.model_copy(update={"enabled": True, "threshold": threshold})
         settings = settings.model_copy(update={"peer_review": reviewed})
     common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
     return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
@@ -178,14 +184,22 @@ class Epoch:
         except Exception:
             reached = f"{len(finished)} of its {len(places)} teams had finished"
             run.warn(stage, f"epoch {self.number} ended early: {reached}, which are kept")
+            self._pay(places)
             raise
-        if len(failures) == len(places):
-            first = _reason(next(iter(failures.values())))
-            raise ModelError(
-                f"epoch {self.number}: all {len(places)} teams failed, the first one: {first}",
-                hint="manyheads resume RUN",
-            )
+        if failures:
+            number = "all" if len(failures) == len(places) else len(failures)
+            first = _reason(next(failures[place] for place in places if place in failures))
+            what = f"epoch {self.number}: {number} of {len(places)} teams failed, the first one: {first}"
+            if number == "all":
+                self._pay(places)
+                raise ModelError(what, hint="manyheads resume RUN")
+            run.warn(stage, what)
         return failures
+
+    def _pay(self, places: Iterable[str]) -> None:
+        """Count what the teams of an epoch that ends early have spent."""
+        journals = [_folder(self.run) / place / JOURNAL for place in places]
+        self.run.below_spent.pay(TEAMS, sum(map(spent_in, filter(Path.is_file, journals)), NOTHING))
 
     async def _settle(self, record: EpochRecord) -> None:
         """Measure, accept, add the layer, write the record, and remove the folders that are not kept."""
@@ -196,7 +210,7 @@ class Epoch:
             team.folder = self._place(team.number)
         record.figures = await self.measuring.figures([*self.earlier, record], len(self.world.scientists))
         if not settings.independent:
-            cited = citations_of(record.teams, settings)
+            cited = citations_of(record.teams, settings.citations)
             people = changed_scientists(self.world, record, cited, run.config.seed, settings)
             written = [
                 place
@@ -224,12 +238,16 @@ def thin(folder: Path, record: EpochRecord) -> None:
 
 
 def share_past(folder: Path, source: Path, after: int | None) -> None:
-    """Take over another society's records; its layers are used where they are."""
+    """Take over another society's records, the last one first; its layers are used where they are.
+
+    What it has lived since a branch began is not shared: a branch that is resumed goes its own way.
+    """
     have = {record.number for record in read_epochs(folder)}
-    for record in read_epochs(source)[:after]:
+    for record in reversed(read_epochs(source)[: max(have, default=after)]):
         if record.number not in have:
             for team in record.teams:
                 team.folder = team.folder and Path(os.path.relpath(source / team.folder, folder)).as_posix()
+            record.usage = {}  # the other society paid for it
             write_epoch(folder, record)
 
 
@@ -247,12 +265,12 @@ def read_past(config: RunConfig) -> str | None:
     if result.system != config.system or not epochs or epochs < (inputs.after or 0):
         raise SubjectError(
             f"{source}: not a society with {inputs.after or 1} finished epochs: a run of {result.system} with {epochs}",
-            hint="name the folder of one, and as many epochs as it has: --after",
+            hint="name the folder of one, and no more epochs than it has",
         )
     if (shared := inputs.after or epochs) >= config.settings.epochs:
         raise SubjectError(
             f"{source}: {shared} epochs are shared, and society.epochs is {config.settings.epochs}: none is left",
-            hint=f"--set society.epochs={shared + 1}, or a smaller --after",
+            hint=f"--set society.epochs={shared + 1}, or share fewer epochs",
         )
     if result.corpus != config.corpus:
         raise SubjectError(

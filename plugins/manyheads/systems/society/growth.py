@@ -56,10 +56,10 @@ def papers_of(record: EpochRecord) -> list[Paper]:
     ]  # fmt: skip
 
 
-def citations_of(teams: Iterable[TeamRecord], settings: SocietyConfig) -> Counter[str]:
-    """How often each paper was cited in an epoch."""
-    counted = (team for team in teams if team.accepted or settings.citations == "drawn")
-    return Counter(paper for team in counted for paper in dict.fromkeys(team.cites))
+def citations_of(teams: Iterable[TeamRecord], counted: str) -> Counter[str]:
+    """How often teams cited each paper: all of them (`drawn`), or those whose abstract was accepted."""
+    citing = (team for team in teams if team.accepted or counted == "drawn")
+    return Counter(paper for team in citing for paper in dict.fromkeys(team.cites))
 
 
 def changed_scientists(

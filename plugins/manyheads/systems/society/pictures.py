@@ -46,8 +46,9 @@ class EpochPlot:
         ends = [
             each.mean + sign * each.error for some in self.series for each in some if each for sign in (-1, 1)
         ]
-        room = 0.0 if max(ends) > min(ends) else abs(ends[0]) / 2 or 0.5
-        low, high = min(ends) - room, max(ends) + room
+        low, high = min(ends), max(ends)
+        if low == high:
+            low, high = (low - abs(low) / 2, high + abs(high) / 2) if low else (0.0, 1.0)
         ticks, decimals = scale(low, high)
         first, last = self.epochs[0], max(self.epochs[-1], self.epochs[0] + 1)
 
@@ -83,7 +84,8 @@ def scale(low: float, high: float) -> tuple[list[float], int]:
     """Two to six round numbers between two values, and their decimals."""
     span = high - low
     power = 10.0 ** floor(log10(span / 2.5))
-    step = max(power * factor for factor in (1, 2, 5) if power * factor <= span / 2.5)
+    most = span / 2.5 * (1 + 1e-9)  # its logarithm may be rounded up to a whole number
+    step = max(power * factor for factor in (1, 2, 5) if power * factor <= most)
     ticks = [n * step for n in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
     return ticks, max(0, -floor(log10(step) + 1e-9))
 

@@ -11,7 +11,8 @@ from manyheads.report.drawing import hues
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.plots import LABELS
-from manyheads.report.record import Record
+from manyheads.report.record import Record, section
+from manyheads.systems.society.growth import citations_of
 from manyheads.systems.society.measuring import FIGURES
 from manyheads.systems.society.pictures import EpochMean, EpochPlot, NetworkPicture
 from manyheads.systems.society.result import (
@@ -86,8 +87,9 @@ class SocietyPage(Page):
 
     @cached_property
     def cited_by(self) -> Counter[str]:
-        """Teams of the society that stand on a paper."""
-        return Counter(one for team in self.teams for one in team.cites)
+        """Teams of the society that stand on a paper, as far as they count."""
+        counted = section(self.record.config, "society").get("citations", "drawn")
+        return citations_of(self.teams, counted)
 
     @cached_property
     def hues(self) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """A society, end to end: years of many teams over one ecosystem that grows with what they write (VirSci 2025, §6)."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -127,7 +126,7 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
     result.best = best_papers(records, settings)
     for outcome in ("none", "all"):
         same = [
-            count == (0 if outcome == "none" else len(each.teams))
+            count == (0 if outcome == "none" else sum(team.abstract is not None for team in each.teams))
             for count, each in zip(counts, records, strict=True)
         ]
         runs = [all(same[at : at + ALIKE]) for at in range(len(same) - ALIKE + 1)]
@@ -140,7 +139,7 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
 
 def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list[SocietyPaper]:
     """The best papers of all epochs, by what they were accepted by; equal ones in order."""
-    cited = Counter(paper for each in records for paper in citations_of(each.teams, settings).elements())
+    cited = citations_of((team for each in records for team in each.teams), settings.citations)
     years = {paper: each.year for each in records for team in each.teams if (paper := team.paper)}
     written = (team for each in records for team in each.teams if team.paper)
     return [
@@ -174,8 +173,10 @@ async def rehearse(run: SocietyRun) -> None:
             await VIRSCI.run(quiet)
         finally:
             spent.pay(TEAMS, quiet.usage)
-    for stage, usage in [*spent.items()]:
-        spent.pay(stage, sum([usage] * (settings.epochs - 1), NOTHING))
+    invitations, work = spent[stage_of(1)], spent.get(TEAMS, NOTHING)
+    for number in range(2, settings.epochs + 1):
+        spent.pay(stage_of(number), invitations)
+        spent.pay(TEAMS, work)
 
 
 def essence(result: SocietyResult) -> Iterator[tuple[str, str]]:
@@ -187,7 +188,9 @@ def essence(result: SocietyResult) -> Iterator[tuple[str, str]]:
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What the teams of a society cannot be told."""
+    """What a society, or its teams, cannot be told."""
+    if config.inputs.after and config.inputs.branch is None:
+        yield "--after: of which society? name it, too: --branch RUN"
     team = config.settings.virsci.team
     for key in ("leader", "members", "freshness", "diversity"):
         if getattr(team, key) not in (None, ()):

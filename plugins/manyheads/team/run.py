@@ -52,7 +52,7 @@ class TeamConfig(Strict):
             if not self.leader:
                 raise ValueError("members without a leader: name the leader, too")
             if len({self.leader, *self.members}) <= len(self.members):
-                raise ValueError("members: a name stands twice, or is the leader's")
+                raise ValueError("members: one is named twice, or is the leader")
         return self
 
 

@@ -46,7 +46,7 @@ def misbehaviours(folder: Path) -> Figure:
             end = review(command, folder, settings(server, name, host, out))
             wrong = {
                 "the prompt at another host": server.strangers[name],
-                "a redirection without end": name == "s307" and server.counts[name] > before + 4 * REVIEWERS,
+                "a redirection without end": name == "s307" and server.counts[name] > before + 8 * REVIEWERS,
                 "a result of nothing": name in INVENTED and end.code == 0,
                 "the key in a file": leaks(out, SECRET),
             }

@@ -73,7 +73,7 @@ def team(size: Size) -> dict[str, Any]:
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
-    cluster.JobWorker, cluster.Journal = TimedWorker, EndJournal
+    Cluster.worker, cluster.Journal = TimedWorker, EndJournal
     try:
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder)
@@ -94,7 +94,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
                 aim,
             )
     finally:
-        cluster.JobWorker, cluster.Journal = worker.JobWorker, Journal
+        Cluster.worker, cluster.Journal = worker.JobWorker, Journal
 
 
 async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]:

@@ -1,6 +1,6 @@
 """HD, CD, CI, ON and RND: the novelty of an abstract, from its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.base.errors import MeasureError
-from manyheads.measures.papers import Floats, Means, Papers, nearest
+from manyheads.measures.papers import Floats, Means, Neighbours, Papers, nearest
 from manyheads.measures.statistics import UNKNOWN, enough
 
 Normalise = Literal["year", "database", "none"]
@@ -57,15 +57,13 @@ def surroundings(
     Raises:
         MeasureError: there are fewer than k papers, or the vectors have another size.
     """
-    # The papers that each mean is taken over.
-    groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[normalise]
+    groups = reference_groups(papers, normalise)
     near = nearest(vectors, papers.vectors, k, groups)
     counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
     mean_distances = mean_counts = np.ones(near.rows.shape)
     which, sizes = np.zeros(near.rows.shape, dtype=np.intp), list[tuple[int, int]]()
     if groups:
-        which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
-        mean_distances = np.take_along_axis(near.means, which, axis=1)
+        which, mean_distances = means_of(near, groups)
         sizes = [(int((~np.isnan(counts[group])).sum()), len(counts[group])) for group in groups]
         pairs = zip(groups, sizes, strict=True)
         means = [np.nanmean(counts[group]) if enough(*size) else np.nan for group, size in pairs]
@@ -103,6 +101,17 @@ def surroundings(
         )
         for row in range(len(vectors))
     ]
+
+
+def reference_groups(papers: Papers, normalise: Normalise) -> list[slice]:
+    """The papers that each reference mean is taken over, see `novelty`."""
+    return {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[normalise]
+
+
+def means_of(near: Neighbours, groups: Sequence[slice]) -> tuple[NDArray[np.intp], Means]:
+    """The group of each neighbour (q, k), and the mean distance of its text to that group's papers (q, k)."""
+    which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
+    return which, np.take_along_axis(near.means, which, axis=1)
 
 
 @dataclass(frozen=True)

@@ -160,15 +160,14 @@ def own_dissimilarity(
     """
     import numpy as np
 
-    from manyheads.measures.novelty import NEIGHBOURS
+    from manyheads.measures.novelty import NEIGHBOURS, means_of, reference_groups
     from manyheads.measures.papers import nearest
 
-    groups = {"year": [*past.by_year.values()], "database": [slice(0, len(past))], "none": []}[normalise]
+    groups = reference_groups(past, normalise)
     near = nearest(vectors, past.vectors, NEIGHBOURS, groups)
     distances, means = near.distances.astype(np.float64), np.ones(near.rows.shape)
     if groups:
-        which = np.searchsorted([group.start for group in groups], near.rows, side="right") - 1
-        means = np.take_along_axis(near.means, which, axis=1)
+        _, means = means_of(near, groups)
     if len(own):
         among = nearest(vectors, own, min(NEIGHBOURS, len(own)))
         distances = np.hstack([distances, among.distances])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
 from contextlib import ExitStack
+from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
@@ -370,8 +371,8 @@ class Ecosystem(Closing):
 
     def hot(self, k: int) -> list[Paper]:
         """The k papers that gained most citations in the last layer, most first, ties by id; none without layers."""
-        best = sorted(self._last_citations, key=lambda one: (-self._last_citations[one], one))
-        return [*self.papers.get(best[:k]).values()]
+        best = nsmallest(k, self._last_citations, key=lambda one: (-self._last_citations[one], one))
+        return [*self.papers.get(best).values()] if best else []
 
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
         """B_past(q): the k most similar past papers for each query, optionally only before a year."""

@@ -153,9 +153,8 @@ async def local_copy(manifest: Manifest, ask: Ask) -> Path:
 
 def _remove_unused(copies: Path) -> None:
     """Remove copies that no job has asked for since `UNUSED`, and no process has open. Raises OSError."""
-    for lock in copies.glob(
-        "[0-9a-f]" * 64 + ".lock"
-    ):  # the shipped corpora, which are built, lie there, too
+    # the shipped corpora, which are built, lie there, too
+    for lock in copies.glob("[0-9a-f]" * 64 + ".lock"):
         if time.time() - lock.stat().st_mtime > UNUSED:
             with suppress(LockedError), FileLock(lock), ExitStack() as closed:
                 for bank in copies.glob(f"{lock.stem}/**/use.lock"):

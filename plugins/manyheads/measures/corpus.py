@@ -48,9 +48,7 @@ class MeasuringCorpus:
             to it.
             EmbeddingError: `embedder` is not its model, or its model is not available.
         """
-        folder = parts_of(folder)[
-            0
-        ]  # novelty is against what was published, not against a society's own papers
+        folder, *_ = parts_of(folder)  # what was published, not what a society wrote
         meta = read_meta(folder)
         if not meta.counts.contemporary:
             raise CorpusError(

@@ -17,7 +17,6 @@ from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import Judged
-from manyheads.corpus.corpora import open_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
 from manyheads.engine.children import run_below
@@ -321,8 +320,3 @@ async def world_of(run: SocietyRun, number: int) -> str:
     if number == 1 or run.settings.independent:
         return run.config.corpus
     return str(await asyncio.to_thread(layer_of, _folder(run), number - 1))
-
-
-def opened(corpus: str, run: SocietyRun):
-    """An open ecosystem, for a block."""
-    return open_corpus(corpus, run.config.embedding)

@@ -10,6 +10,7 @@ from manyheads.config import HUMAN, RunConfig
 from manyheads.core import NOTHING
 from manyheads.core.events import Stage
 from manyheads.core.results import Retrieval
+from manyheads.corpus.corpora import open_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.systems.society import report
 from manyheads.systems.society.config import SocietyConfig, SocietyInputs
@@ -18,7 +19,6 @@ from manyheads.systems.society.epochs import (
     Epoch,
     config_of,
     need_people,
-    opened,
     read_past,
     share_past,
     stage_of,
@@ -53,7 +53,7 @@ async def society(run: SocietyRun) -> None:
         ConfigError: abstracts are to be accepted by a measure that the corpus does not allow.
     """
     settings, config = run.settings, run.config
-    async with opened(config.corpus, run) as base:
+    async with open_corpus(config.corpus, config.embedding) as base:
         need_people(len(base.scientists), settings, config.corpus)
         by = settings.acceptance.by
         if by != "mark" and not base.meta.counts.contemporary:
@@ -81,7 +81,7 @@ async def society(run: SocietyRun) -> None:
                 recall(run, record)
             else:
                 corpus = await world_of(run, number)
-                async with opened(corpus, run) as world:
+                async with open_corpus(corpus, config.embedding) as world:
                     record = await Epoch(run, number, records, world, corpus, base, measuring).live()
             records.append(record)
             note(run, records, len(base.scientists))

@@ -252,20 +252,22 @@ class _Attempts:
 
     async def _stream(self, seat: Seat, parcel: Parcel | Call) -> Any:
         """Send it to a worker and answer the worker's messages; returns the outcome."""
-        ticket = uuid4().hex
+        ticket, outcome = uuid4().hex, None
         stream = seat.actor.run.options(num_returns="streaming").remote(ticket, parcel)
         async with aclosing(_Desk(self, seat.actor, ticket)) as desk:
             try:
                 while batch := await self._next_batch(stream, seat):
                     for message in batch:
-                        if message[0] == "end":
+                        if message[0] == "end":  # its folder is gone by then
+                            outcome = message[2]
                             await desk.settled()
-                            return message[2][0]
+                            return outcome[0]
                         await desk.take(message)
             finally:
-                with suppress(Exception):  # it may have ended, or its worker be gone
-                    self.cluster.ray.cancel(stream)
-                    await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
+                if outcome is None:
+                    with suppress(Exception):  # it may have ended, or its worker be gone
+                        self.cluster.ray.cancel(stream)
+                        await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
     async def _next_batch(self, stream: Any, seat: Seat) -> list[Message]:

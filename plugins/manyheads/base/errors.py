@@ -146,6 +146,12 @@ class CorpusError(UserError):
     """A corpus cannot be read, built or opened."""
 
 
+class CorpusServerError(CorpusError):
+    """The Qdrant server of a corpus does not do what it should."""
+
+    exit_code = ExitCode.SERVER
+
+
 class LiteratureError(UserError):
     """A literature source cannot be reached, refuses a request, or does not support it; `source` names it.
 

@@ -282,6 +282,25 @@ def verify(corpus: Corpus = "sample", embedding: Embedding = "auto") -> None:
             say(line)
 
 
+@app.command()
+def upload(
+    corpus: Corpus,
+    address: Annotated[str, typer.Argument(metavar="URL", help="The server, such as http://HOST:6333.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The new folder.")],
+) -> None:
+    """Put a built corpus on a Qdrant server, for many machines.
+
+    What does not go there is in a small new folder, which any command can name.
+    The server's key, if it wants one, is read from QDRANT_API_KEY.
+    """
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.upload import upload_corpus
+
+    with building() as progress:
+        upload_corpus(resolve_corpus(corpus), address, out, progress)
+    say(f"Corpus     {out}")
+
+
 def _show(meta: "Meta", folder: Path) -> None:
     from rich.table import Table
     from rich.text import Text

@@ -44,7 +44,7 @@ def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) 
     try:
         shutil.rmtree(partial, ignore_errors=True)
         make_folder(partial.parent)
-        # what measures keep of the vectors is made anew
+        # novelty copies the vectors again at its first use
         passing = shutil.ignore_patterns(PAPERS, AUTHORS, CHECKSUMS, "*.lock", "measures*")
         shutil.copytree(folder, partial, ignore=passing)
         served = meta.model_copy(update={"server": server})

@@ -100,15 +100,19 @@ class Cluster(Seats):
     async def corpora(self, config: RunConfig) -> tuple[tuple[Manifest, Any], ...]:
         """What a run opens that a node may not have, and the actor that hands it out. Raises `CorpusError`, `EmbeddingError`."""
         self._need_full(config.embedding)
-        name = config.corpus
-        if self.base or name in SHIPPED or not system_of(config).corpus(config):
+        if self.base or not system_of(config).corpus(config):
             return ()  # workers of this machine open the driver's folder
+        names = dict.fromkeys((config.corpus, *config.settings.corpora))
+        found = [await self._manifests_of(name) for name in names if name not in SHIPPED]
+        return tuple(dict.fromkeys((each, self._source) for some in found for each in some))
+
+    async def _manifests_of(self, name: str) -> tuple[Manifest, ...]:
         if name not in self._manifests:
             options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
             here = placed(self.ray.get_runtime_context().get_node_id())
             self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
             self._manifests[name] = asyncio.create_task(asyncio.to_thread(manifests_of, name, self._parts))
-        return tuple((each, self._source) for each in await asyncio.shield(self._manifests[name]))
+        return await asyncio.shield(self._manifests[name])
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
         """See `worker.vectors_of`. Raises `UserError`."""

@@ -235,13 +235,21 @@ class Session:
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
-                    shown = idea_references(
-                        config, literature, library, lambda line: run.warn("references", line)
-                    )
+
+                    def references(world: Literature) -> Literature:
+                        return idea_references(
+                            config, world, library, lambda line: run.warn("references", line)
+                        )
+
+                    async def open_world(corpus: str) -> Literature:
+                        other = open_corpus(corpus, config.embedding)
+                        recall.literature = world = await stack.enter_async_context(other)
+                        return references(world)
+
                     run = Run(
-                        config, host, roles, shown, emit, system.result(), recall.insiders,
+                        config, host, roles, references(literature), emit, system.result(), recall.insiders,
                         library=library, material=parts.material, folder=self.folder, switched=self._switched,
-                        below=below,
+                        below=below, open_world=open_world,
                     )  # fmt: skip
                     for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)

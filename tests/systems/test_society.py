@@ -302,7 +302,7 @@ async def test_a_paced_society_that_was_stopped_or_goes_on_later_is_the_same(
 ) -> None:
     folder, rng = tmp_path / "run", random.Random(3)
     await live(folder, *STAGED, "epochs=3")
-    session = Session(reopen(folder, ["epochs=7"]), folder)
+    session = Session(reopen(folder, ("epochs=7",)), folder)
     left = rng.randrange(20, 60)
     async with aclosing(session.events(host_factory(session.config.host))) as events:
         async for _ in events:

@@ -1,9 +1,11 @@
 """What comes of a society: a record of each team in its epoch's file, and of each epoch in the result."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.base.files import make_folder, read_text
-from manyheads.base.folders import write
+from manyheads.base.folders import ABSTRACTS, write
 from manyheads.core import NOTHING, Usage
 from manyheads.core.results import Part
 from manyheads.systems.society.config import SocietyConfig
@@ -123,6 +125,20 @@ class SocietyResult(Part):
 
 
 SocietyRun = Run[SocietyResult, SocietyConfig]
+
+
+def write_abstracts(folder: Path, epochs: Sequence[EpochRecord]) -> None:
+    """Write all abstracts of a society, for `manyheads measure`."""
+    teams = ((epoch.number, team) for epoch in epochs for team in epoch.teams if team.abstract)
+    lines = (
+        {
+            "id": f"epoch-{team.founded or number}-team-{team.number}",
+            "title": team.title,
+            "abstract": team.abstract,
+        }
+        for number, team in teams
+    )
+    write(folder / ABSTRACTS, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
 
 
 def epoch_file(folder: Path, number: int) -> Path:

@@ -28,7 +28,7 @@ from manyheads.systems.society.epochs import (
 )
 from manyheads.systems.society.growth import citations_of, ranked
 from manyheads.systems.society.measuring import SocietyMeasures, society_figures
-from manyheads.systems.society.membership import found_teams, join
+from manyheads.systems.society.membership import Founding, found_teams, join
 from manyheads.systems.society.result import (
     EpochRecord,
     EpochSummary,
@@ -37,6 +37,7 @@ from manyheads.systems.society.result import (
     SocietyRun,
     TeamRecord,
     read_epochs,
+    write_abstracts,
 )
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.run import Run
@@ -90,6 +91,7 @@ async def society(run: SocietyRun) -> None:
             told = f"{left} teams are under way: they go on if there are more epochs"
             run.warn(stage_of(len(records)), told)
         cite_corpus(run, records, base)
+        await asyncio.to_thread(write_abstracts, run.folder, records)
 
 
 def cite_corpus(run: SocietyRun, records: Sequence[EpochRecord], base: Ecosystem) -> None:
@@ -158,29 +160,35 @@ def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list
 
 
 async def rehearse(run: SocietyRun) -> None:
-    """The questions of a society in memory, for estimates: those of the first epoch's teams, as often as there are epochs."""
+    """The questions of a society in memory, for estimates: those of the first epoch's teams, and in proportion to their members those
+    of the others."""
     settings, shared, epochs = run.settings, team_config(run.config), run.settings.epochs
-    teams = found_teams(run.config.seed, 1, run.literature.scientists, settings, {})
+
+    def founded(epoch: int) -> list[Founding]:
+        return found_teams(run.config.seed, epoch, run.literature.scientists, settings, {})
+
+    teams, work = founded(1), Tally()
     await join(run, stage_of(1), teams, settings.team_limit, {})
-    work = Tally()
     for team in teams:
         record = TeamRecord(number=team.number, seed=team.seed, members=[one.name for one in team.members])
         quiet = Run(
             config_of(shared, record, run.config.corpus), run.host, run.roles, run.literature, lambda event: None,
-            VIRSCI.result(), library=run.library,
+            VIRSCI.result(), run.insiders, library=run.library,
         )  # fmt: skip
+        run.insiders.clear()
         try:
             await VIRSCI.run(quiet)
         finally:
             for stage, spent in quiet.spent.items():
                 work.pay(stage, spent)
-    invitations = run.spent[stage_of(1)]
+    invitations, members = run.spent[stage_of(1)], sum(team.size for team in teams)
     for number in range(1, epochs + 1):
+        share = sum(team.size for team in founded(number)) / members
         if number > 1:
-            run.spent.pay(stage_of(number), invitations)
+            run.spent.pay(stage_of(number), invitations.times(share))
         # of a team founded in this epoch: all its stages, or one in each that follows
         for stage in [*work][: epochs - number if settings.pace == "stage" else None]:
-            run.spent.pay(TEAMS, work[stage])
+            run.spent.pay(TEAMS, work[stage].times(share))
 
 
 def essence(result: SocietyResult) -> Iterator[tuple[str, str]]:
@@ -224,6 +232,7 @@ SOCIETY = System(
     needs=needs,
     corpus=lambda config: True,
     nests=True,
+    team=lambda config: team_config(config).settings,
     searches=lambda config, roles: VIRSCI.searches(team_config(config), roles),
     check=check,
     read=read_past,

@@ -371,6 +371,7 @@ def extract(options: Extracting, changes: Changes, placement: Placement) -> None
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.meta import read_meta
     from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.engine.budget import Budget
     from manyheads.hosts import host_factory
@@ -395,6 +396,9 @@ def extract(options: Extracting, changes: Changes, placement: Placement) -> None
                 held.enter_context(surveyor.cache)
         folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
         chosen = None if options.embedding == "auto" else load_embedder(options.embedding)
+        if layer := read_meta(folder).layer:
+            hint = f"manyheads corpus extract {layer.base}"
+            raise CorpusError(f"{folder}: a layer of a society has no records of its own", hint=hint)
         ecosystem = held.enter_context(Ecosystem.open(folder, chosen))
         if surveyor:
             own, choice = ecosystem.embedder, options.embedding if chosen else ecosystem.embedder.name

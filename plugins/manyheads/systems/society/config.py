@@ -53,8 +53,7 @@ class SocietyConfig(Section):
     teams: Annotated[int, Field(ge=1)] | Literal["all"] = 10
     """Teams founded in an epoch; with `all`, every scientist founds one."""
     pace: Literal["run", "stage"] = "run"
-    """What a team does in an epoch: all its run, or one stage, so that a paper takes six years and teams of several ages live side by
-    side: members, topic, ideas, novelty, abstract, peer review."""
+    """What a team does in an epoch: its whole `run`, or one `stage`. The stages are members, topic, ideas, novelty, abstract and review."""
     team_limit: int = Field(default=2, ge=1)
     """Teams that a scientist may be in at once."""
     size: SizeConfig = SizeConfig()

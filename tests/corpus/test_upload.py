@@ -32,6 +32,7 @@ def served(tmp_path: Path, server: QdrantServer) -> str:
     return meta.collections
 
 
+@pytest.mark.slow
 def test_a_corpus_on_a_server_is_searched_and_measured_as_in_its_folder(
     tmp_path: Path, server: QdrantServer, served: str
 ) -> None:

@@ -32,6 +32,7 @@ def served(tmp_path: Path, server: QdrantServer) -> str:
     return meta.collections
 
 
+@pytest.mark.slow
 def test_a_corpus_on_a_server_is_searched_and_measured_as_in_its_folder(
     tmp_path: Path, server: QdrantServer, served: str
 ) -> None:
@@ -63,6 +64,15 @@ def test_a_server_that_is_away_is_named(tmp_path: Path) -> None:
     away = manyheads_command("run", "virsci", "-s", "corpus=served", cwd=tmp_path)
     assert away.code == 4
     assert f"{server.url} does not answer" in away.message
+
+
+@pytest.mark.parametrize("address", [":memory:", "localhost:6333", "ftp://host", "http://u:secret@host:6333"])
+def test_an_address_that_cannot_be_shared_is_refused(tmp_path: Path, address: str) -> None:
+    refused = manyheads_command("corpus", "upload", "sample", address, "--out", "served", cwd=tmp_path)
+    assert refused.code == 2
+    assert "http://HOST:6333" in refused.err
+    assert "secret" not in refused.err
+    assert not (tmp_path / "served").exists()
 
 
 def test_what_a_node_gets_of_it_has_no_vectors(tmp_path: Path, served: str) -> None:

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import CHECKSUMS, make_folder, record_checksums, replace_text, unwritable
@@ -28,6 +29,7 @@ def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) 
         address: of the server, such as `http://HOST:6333`; its key is read from `QDRANT_API_KEY`.
     """
     meta = read_meta(folder)
+    _check_address(address)
     if meta.layer or meta.server:
         what = f"is on {meta.server.address}" if meta.server else "is a layer of a society"
         raise CorpusError(f"{folder} {what}", hint="upload a corpus that has its vectors in its folder")
@@ -53,6 +55,18 @@ def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) 
         partial.rename(target)
     except OSError as error:
         raise unwritable(target, error) from error
+
+
+def _check_address(address: str) -> None:
+    """It is stored in the new folder, so it must hold no password, and be of a server that others reach too."""
+    try:
+        url = urlsplit(address)
+        sound = url.scheme in ("http", "https") and url.hostname and "@" not in url.netloc and not url.query
+    except ValueError:  # such as an open bracket
+        sound = False
+    if not sound:
+        hint = "an address such as http://HOST:6333, without a password: a key is read from QDRANT_API_KEY"
+        raise CorpusError("this is not the address of a Qdrant server", hint=hint)
 
 
 def _copy(here: EdgeStore, there: ClientStore, count: Callable[[int], None]) -> None:

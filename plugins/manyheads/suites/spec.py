@@ -161,6 +161,7 @@ class PaperSize(Strict):
     """What changes in a suite for a publication's own size."""
 
     repeats: int | None = Field(default=None, ge=1, le=MOST_RUNS)
+    """Of each condition and case; the suite's if omitted."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Laid over the suite's."""
     grid: dict[str, Annotated[tuple[Any, ...], Field(max_length=MOST_VALUES)]] = Field(default={})

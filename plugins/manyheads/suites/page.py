@@ -28,6 +28,7 @@ from manyheads.suites.report import (
     small_sample,
     title_of,
     troubles,
+    verdicts,
     with_error,
 )  # fmt: skip
 from manyheads.suites.spec import Condition, Suite, label_of
@@ -64,7 +65,7 @@ def write_suite_page(
     functions = (answer, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by)
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
-        "calibrations": calibrations, "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
+        "calibrations": calibrations, "verdicts": verdicts(results), "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
         "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3], "percent": f"{spec.level:.0%}",
         **{name: each and base64.b64encode(each).decode() for name, each in (("picture", picture), ("slim", slim))},
         "links": {cell.name: links(cell, folder) for cell in cells},

@@ -26,7 +26,16 @@ from manyheads.measures.statistics import (
 from manyheads.report.plots import COLUMNS, LABELS, Panel, PlotPoint, can_draw, draw
 from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
-from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Published, Suite, SuiteSpec, as_texts
+from manyheads.suites.spec import (
+    REPLIES,
+    VARIANT,
+    Condition,
+    PlotConfig,
+    Published,
+    Suite,
+    SuiteSpec,
+    as_texts,
+)
 from manyheads.systems import systems
 from manyheads.team.system import Number
 
@@ -217,7 +226,10 @@ class Results:
                           for rows in (here, there))  # fmt: skip
         unknown = sum(measure in row.unknown for row in here)
         entry: dict[str, Any] = {"condition": condition, "measure": measure, "level": level, "n": 0}
-        entry |= {"cells": len(values), "left_out": len(here) - len(values) - unknown, "unknown": unknown}
+        out = sum(
+            row.error is not None or measure in row.missing for row in here if measure not in row.values
+        )
+        entry |= {"cells": len(values), "left_out": out, "unknown": unknown}
         entry["partial"] = sum(measure in row.partial for row in here)
         if mean := self._mean(self._independent(values), measure):
             parts = ("n", "mean", "se", "low", "high", "method", "why")
@@ -283,6 +295,40 @@ def small_sample(suite: Suite, repeats: int) -> str:
     most = larger.repeats or suite.spec.repeats
     size = f"{count(repeats, 'repeat')}, the paper has {most}" if repeats < most else "the paper's is larger"
     return f"{size}: --preset paper runs it at the paper's size."
+
+
+def verdicts(results: Results) -> list[str]:
+    """Whether each variant's ideas win more than half of the blind comparisons with its rival's, and at what price; a line each."""
+    spec, told = results.spec, list[str]()
+    wins = next((name for name in spec.measures if name.startswith("idea-comparison.")), "")
+    for variant, rival in spec.rivals.items() if wins else ():
+        own, their = (_of_variant(results, each) for each in (variant, rival))
+        won, digits = own.get(wins), results.decimals(wins)
+        if won is None or won.mean is None:
+            told.append(f"{variant} against {rival}: nothing could be compared.")
+            continue
+        sure = won.low is not None and won.high is not None
+        better, worse = sure and (won.low or 0) > 0.5, sure and (won.high or 0) < 0.5
+        verdict = "better" if better else "worse" if worse else "can't be told"
+        interval = f" ({won.level:.0%} interval {ends(won.low, won.high, digits)})" if sure else ""
+        told.append(
+            f"{variant} against {rival}: {verdict}. It wins {rounded(won.mean, digits)} of the comparisons{interval}, "
+            f"n = {count(won.n, results.unit[:-1])}, {_price(own, their)}."
+        )
+    return told
+
+
+def _of_variant(results: Results, variant: str) -> dict[str, SummaryEntry]:
+    return {each.measure: each for each in results.entries if each.condition.get(VARIANT) == variant}
+
+
+def _price(own: Mapping[str, SummaryEntry], their: Mapping[str, SummaryEntry]) -> str:
+    """The tokens of a run beside those of its rival, and its cost if that is known."""
+    names = [name for name in ("usage.input_tokens", "usage.output_tokens") if name in own]
+    spent, other = (sum(each[name].mean or 0 for name in names) for each in (own, their))
+    times = f", {spent / other:.2g} times its rival's" if other else ""
+    cost = own["usage.cost"].mean if "usage.cost" in own else None
+    return f"for {spent:,.0f} tokens a run{times}{f', {rounded(cost)} in money' if cost else ''}"
 
 
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:

@@ -207,6 +207,10 @@ class SuiteSpec(Strict):
     begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
     """A condition by its values of axes. Runs of all other conditions begin with the idea of its run, passed by `inputs.idea`, for the
     same case and seed."""
+    like: dict[str, str] = Field(default={})
+    """Variants of a baseline, each with the variant whose run of the same case and seed it gets as many tokens as (`single.like`)."""
+    rivals: dict[str, str] = Field(default={})
+    """Variants whose ideas a judge that takes rivals, such as `idea-comparison`, compares with those of another variant."""
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
     """Seeds of the repeats, in order; default: 0, 1, 2, … Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
@@ -282,6 +286,18 @@ class SuiteSpec(Strict):
                     raise ValueError(f"{name}.{axis}: {value!r} is not among its values in grid or variants")
                 if name == "begin_with" and root(axis) in judges():
                     raise ValueError(f"begin_with.{axis}: steers only how runs are judged")
+        return self
+
+    @model_validator(mode="after")
+    def _has_its_variants(self) -> "SuiteSpec":
+        for name, pairs in (("like", self.like), ("rivals", self.rivals)):
+            for variant, other in pairs.items():
+                if variant == other or {variant, other} - self.variants.keys():
+                    raise ValueError(f"{name}.{variant}: {other!r}: needs two variants")
+        if self.like and (self.begin_with or self.like.keys() & set(self.like.values())):
+            raise ValueError(
+                "like: takes neither begin_with nor a variant that is held to the tokens of another"
+            )
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,8 @@ from support.suites import loader
 CELLS = {
     "society-vs-teams": 2 * 3,
     "team-size": 6 * 4 * 3,
+    "virsci-database": 2 * 2 * 3,
+    "virsci-topology": 2 * 2 * 3,
     "rebuttal-novelty": 3 * 4 * 3,
     "rebuttal-feasibility": 3 * 4 * 3,
     "rebuttal-ablation": 3 * 2 * 4 * 2,

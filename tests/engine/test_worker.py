@@ -1,6 +1,7 @@
 """A worker without Ray: its messages make the driver's folder, and one that the driver has given up asks no model."""
 
 import asyncio
+import errno
 import json
 import os
 import socket
@@ -205,6 +206,31 @@ def test_what_is_wrong_with_one_job_is_its_failure(tmp_path: Path, monkeypatch: 
     failure = on_workers(job, Nodes(tmp_path))
     assert failure
     assert JOURNAL in failure.reason
+
+
+def test_a_full_disk_of_a_node_is_named_and_the_job_goes_on_when_it_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job, node = offline(tmp_path), tmp_path / "node"
+    node.mkdir()
+    nodes = Nodes(node)
+
+    def full(*given: Any, **more: Any) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.mkdtemp", full)
+        before = on_workers(job, nodes)
+    with monkeypatch.context() as patch:
+        patch.setattr("manyheads.engine.worker.MirroredJournal.keep", full)
+        patch.setattr("shutil.disk_usage", lambda path: Mock(free=0))
+        later = on_workers(job, nodes)
+    for failure in (before, later):
+        assert failure
+        assert f"{socket.gethostname()}: {node}: No space left on device" in failure.reason
+        assert "next: make room" in failure.reason
+    assert on_workers(job, nodes) is None
 
 
 def cluster(*starts: dict[str, Any] | Exception) -> Cluster:

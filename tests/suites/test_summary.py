@@ -281,7 +281,8 @@ def clouds(*pairs: tuple[float, float]) -> Results:
     spec = SuiteSpec.model_validate({**SPECIFIED.model_dump(), "measures": ["on", "hd"], "plot": plot})
     rows = [row(SMALL, seed, hd) for seed, (_, hd) in enumerate(pairs)]
     both = [
-        each.model_copy(update={"values": {**each.values, "on": on}}) for each, (on, _) in zip(rows, pairs)
+        each.model_copy(update={"values": {**each.values, "on": on}})
+        for each, (on, _) in zip(rows, pairs, strict=True)
     ]
     return Results(spec, [*both, row(LARGE, 0, 9.0)])
 

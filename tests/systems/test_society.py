@@ -261,6 +261,71 @@ async def test_three_epochs_of_all_or_none_are_warned_about_once(
     assert load_result(tmp_path / "run").warnings == [warning]
 
 
+STAGED = ("pace=stage", "teams=1", "virsci.novelty.enabled=true")
+STAGES = ["topic", "idea", "novelty", "abstract", "peer_review"]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished society of seven epochs, whose teams do one stage in each."""
+    folder = tmp_path_factory.mktemp("societies") / "staged"
+    asyncio.run(live(folder, *STAGED, "epochs=7"))
+    return folder
+
+
+@pytest.mark.slow
+async def test_a_team_does_one_stage_an_epoch_and_sees_the_state_of_each(staged: Path) -> None:
+    epochs, run = read_epochs(staged), load_result(staged)
+    assert [len(epoch.teams) for epoch in epochs] == [0] * 5 + [1] * 2
+    assert [team.stages for team in epochs[4].under_way] == [4, 3, 2, 1, 0]
+    assert [team.number for team in epochs[-1].formed] == [1]
+    [first], [second] = epochs[5].teams, epochs[6].teams
+    for epoch, team in ((6, first), (7, second)):
+        assert (team.founded, team.stages) == (epoch - 5, 5)
+        assert team.paper in (None, f"epoch-{epoch - 5}-team-1")
+        async with open_corpus(str(staged / f"epochs/{team.founded:03d}")) as world:
+            assert all(world.scientist(team.members[0]).collaborators[name] for name in team.members[1:])
+    config = reopen(staged / (second.folder or ""))
+    assert config.settings.worlds == tuple(str(staged / f"epochs/{number:03d}") for number in range(2, 7))
+    assert load_result(staged / (second.folder or "")).result.stages == STAGES
+    assert run.usage.calls == sum(usage.calls for epoch in epochs for usage in epoch.usage.values())
+    assert (run.result.epochs[-1].under_way, run.result.papers) == (
+        5,
+        sum(t.accepted for t in (first, second)),
+    )
+    assert sum("5 teams are under way" in line for line in run.warnings) == 1
+
+
+@pytest.mark.slow
+async def test_a_paced_society_that_was_stopped_or_goes_on_later_is_the_same(
+    staged: Path, tmp_path: Path
+) -> None:
+    folder, rng = tmp_path / "run", random.Random(3)
+    await live(folder, *STAGED, "epochs=3")
+    session = Session(reopen(folder, ("epochs=7",)), folder)
+    left = rng.randrange(20, 60)
+    async with aclosing(session.events(host_factory(session.config.host))) as events:
+        async for _ in events:
+            left -= 1
+            if not left:
+                break
+    await live(folder, "epochs=7")
+    now, then = state(folder), state(staged)
+    for each in (now, then):  # the corpus of a layer is named by its folder
+        each["epochs"] = {name: data for name, data in each.items() if name.endswith(".json") and "/" in name}
+    names = [name for name in then["epochs"] if name.count("/") == 1]
+    assert [json.loads(now[name]) for name in names] == [json.loads(then[name]) for name in names]
+    assert now["result"]["usage"] == then["result"]["usage"]
+
+
+@pytest.mark.slow
+async def test_a_branch_of_a_paced_society_says_which_teams_it_leaves(staged: Path, tmp_path: Path) -> None:
+    await live(tmp_path / "branch", f"branch={staged}", "after=2", *STAGED, "epochs=3")
+    own = read_epochs(tmp_path / "branch")
+    assert [len(epoch.under_way) for epoch in own] == [1, 0, 1]
+    assert any("2 teams" in line for line in load_result(tmp_path / "branch").warnings)
+
+
 def test_a_branch_that_goes_on_shares_no_more_than_when_it_began(tmp_path: Path) -> None:
     write_society(tmp_path / "source", 2, 2)
     share_past(tmp_path / "branch", tmp_path / "source", None)
@@ -302,10 +367,10 @@ def test_a_draw_that_looks_at_few_is_as_likely_as_one_that_looks_at_all() -> Non
 
 def test_founders_and_sizes() -> None:
     settings = SocietyConfig(teams="all")
-    assert {team.leader.name for team in found_teams(0, 1, scientists(9), settings)} == {
+    assert {team.leader.name for team in found_teams(0, 1, scientists(9), settings, {})} == {
         f"Scientist{n}" for n in range(9)
     }
-    one, other = (found_teams(0, epoch, scientists(50), SocietyConfig()) for epoch in (1, 2))
+    one, other = (found_teams(0, epoch, scientists(50), SocietyConfig(), {}) for epoch in (1, 2))
     assert [team.leader for team in one] != [team.leader for team in other]
     rng = random.Random(0)
     for draw, least, most in (("fixed", 5, 5), ("normal", 3, 7), ("exponential", 3, 13)):

@@ -146,6 +146,12 @@ class CorpusError(UserError):
     """A corpus cannot be read, built or opened."""
 
 
+class CorpusServerError(CorpusError):
+    """The Qdrant server of a corpus does not do what it should."""
+
+    exit_code = ExitCode.SERVER
+
+
 class LiteratureError(UserError):
     """A literature source cannot be reached, refuses a request, or does not support it; `source` names it.
 
@@ -294,14 +300,30 @@ WORDS = {
     "tuple_type": "should be a list, such as [one, another]",
 }
 """Plain words for some of pydantic's errors."""
+KIND = re.compile(r"(constrained-|function-|literal\[|(int|str|float|bool|list|dict|tuple|none)\b).*")
+"""What pydantic adds to a key: the kind of a union that it has tried."""
 CHOICE = re.compile(r"'([^']*)'")
 
 
 def describe(error: ValidationError) -> str:
     """A pydantic error in one line of a few hundred characters: key, problem, value."""
-    items = error.errors(include_url=False, include_context=False)
+    items = _joined(error.errors(include_url=False, include_context=False))
     more = f"; and {len(items) - MOST:,} more" if len(items) > MOST else ""
     return "; ".join(_line(item) for item in items[:MOST]) + more
+
+
+def _joined(items: Sequence[Any]) -> list[Any]:
+    """Of a value that may be of several kinds, pydantic says of each why not: one line for all."""
+    joined = dict[tuple[Any, ...], Any]()
+    for item in items:
+        *key, last = item["loc"] or ("",)
+        if not KIND.fullmatch(str(last)):
+            joined[item["loc"]] = item
+        elif first := joined.get(tuple(key)):
+            first["msg"] += f", or {problem_of(item).removeprefix('input should be ')}"
+        else:
+            joined[tuple(key)] = {**item, "loc": tuple(key), "type": "", "msg": problem_of(item)}
+    return [*joined.values()]
 
 
 def problem_of(item: Any) -> str:

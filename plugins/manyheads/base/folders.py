@@ -23,6 +23,8 @@ LABELS = "labels.yaml"
 """In a run's folder: the words for labels that `manyheads report --labels` was given."""
 SUITE = "suite.json"
 """In the folder of a suite, whose runs are its own."""
+ABSTRACTS = "abstracts.jsonl"
+"""In the folder of a run that writes several: `id`, `title` and `abstract` of each, one a line."""
 DOWNLOADS = "downloads.jsonl"
 """In a run's folder: for each paper what was named, and its file."""
 

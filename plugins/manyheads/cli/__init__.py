@@ -140,6 +140,7 @@ manyheads keys set semantic-scholar""",
 manyheads corpus build papers.csv --columns title=Name,year=Date --bound 2018
 manyheads corpus build "s2:graph retrieval" --start 2010 --bound 2016""",
     "corpus info": "manyheads corpus info corpora/mine",
+    "corpus upload": "manyheads corpus upload corpora/mine http://HOST:6333 --out corpora/served",
     "corpus verify": "manyheads corpus verify corpora/mine",
     "corpus formats": "manyheads corpus formats",
     "corpus extract": "manyheads corpus extract corpora/mine -m openai/gpt-4o-mini --budget money=1",

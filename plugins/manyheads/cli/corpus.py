@@ -282,6 +282,25 @@ def verify(corpus: Corpus = "sample", embedding: Embedding = "auto") -> None:
             say(line)
 
 
+@app.command()
+def upload(
+    corpus: Corpus,
+    address: Annotated[str, typer.Argument(metavar="URL", help="The server, such as http://HOST:6333.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The new folder.")],
+) -> None:
+    """Put a built corpus on a Qdrant server, for many machines.
+
+    What does not go there is in a small new folder, which any command can name.
+    The server's key, if it wants one, is read from QDRANT_API_KEY.
+    """
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.upload import upload_corpus
+
+    with building() as progress:
+        upload_corpus(resolve_corpus(corpus), address, out, progress)
+    say(f"Corpus     {out}")
+
+
 def _show(meta: "Meta", folder: Path) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -352,6 +371,7 @@ def extract(options: Extracting, changes: Changes, placement: Placement) -> None
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.meta import read_meta
     from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.engine.budget import Budget
     from manyheads.hosts import host_factory
@@ -376,6 +396,9 @@ def extract(options: Extracting, changes: Changes, placement: Placement) -> None
                 held.enter_context(surveyor.cache)
         folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
         chosen = None if options.embedding == "auto" else load_embedder(options.embedding)
+        if layer := read_meta(folder).layer:
+            hint = f"manyheads corpus extract {layer.base}"
+            raise CorpusError(f"{folder}: a layer of a society has no records of its own", hint=hint)
         ecosystem = held.enter_context(Ecosystem.open(folder, chosen))
         if surveyor:
             own, choice = ecosystem.embedder, options.embedding if chosen else ecosystem.embedder.name

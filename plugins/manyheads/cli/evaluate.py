@@ -1,7 +1,8 @@
 """`manyheads eval`: a suite of runs with its results; `manyheads plant`: papers with known errors for one."""
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import Field
@@ -15,20 +16,27 @@ from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.cli.run import only_estimated
 
+Preset = Literal["quick", "paper"]
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from manyheads.config import RunConfig
+    from manyheads.suites.cells import Load
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.report import Results
     from manyheads.suites.spec import Suite
 
 
 class Evaluating(Spending):
-    name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
+    name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)] = ""
     """A shipped suite, such as team-size, or the folder of your own."""
     folders: Annotated[tuple[Path, ...], typer.Argument(metavar="[SHARD…]")] = ()
     """With --merge: the folders of the shards."""
+    list: bool = False
+    """List all suites: the paper and table that each repeats, and its cost with the model."""
+    preset: Annotated[Preset, typer.Option(metavar="NAME")] = "quick"
+    """Size: quick (minutes with the offline model), or paper (that of the publication)."""
     repeats: int | None = Field(default=None, ge=1)
     """Runs per condition and case, each with another seed. [default: the suite's]"""
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
@@ -57,14 +65,14 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     from manyheads.suites.shards import Shard, shards_in
     from manyheads.suites.spec import read_suite
 
+    if options.list:
+        return _list(changes)
     _check_shards(options)
     limits = Budget.parse(options.budget or ())
-    suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases)
+    suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases, options.preset)
     times = options.repeats or suite.spec.repeats
 
-    def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
-        return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
-
+    load = _loader(suite, changes)
     own = [options.cases.stem] if options.cases else []
     folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
@@ -101,8 +109,43 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
         raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
 
 
+def _loader(suite: "Suite", changes: Changes) -> "Load":
+    def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
+        return configured([*suite.spec.configs], keys, changes.path, system=system, strict=False)
+
+    return load
+
+
+def _list(changes: Changes) -> None:
+    """Print all suites with their costs."""
+    from manyheads.base.resources import Resources
+    from manyheads.core.usage import money
+    from manyheads.suites.catalogue import sizes_of
+    from manyheads.suites.spec import suite_names
+
+    resources = Resources.of(changes.path or ())
+    for name in suite_names(resources):
+        loading = sizes_of(name, resources, lambda sized: _loader(sized, changes), changes.settings())
+        suite, sizes = asyncio.run(loading)
+        say(f"{name}  {suite.spec.table or suite.spec.title}")
+        for size in sizes:
+            label = "once" if size.preset == "quick" else "paper"
+            if (usage := size.usage) is None:
+                say(f"  {label:<6} cannot be estimated here: {size.why}")
+                continue
+            cost = "" if usage.cost is None else f"  {money(usage.cost, 'USD')}"
+            judged = f"  and each {', each '.join(size.judged)}" if size.judged else ""
+            counts = f"{size.runs:>7,} runs {usage.calls:>9,} calls {usage.tokens / 1e6:>9,.2f} M tokens"
+            say(f"  {label:<6}{counts}{cost}{judged}")
+    say(
+        "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each."
+    )
+
+
 def _check_shards(options: Evaluating) -> None:
     """Raises `typer.BadParameter` for options of shards that do not go together."""
+    if not options.name:
+        raise typer.BadParameter("name a suite; manyheads eval --list shows all")
     if options.folders and not options.merge:
         raise typer.BadParameter(f"{options.folders[0]}: a folder is named only with --merge")
     if options.merge and (options.shard or options.estimate or options.budget):

@@ -89,6 +89,11 @@ class Section(Strict):
         """The keys that determine the turns: a resumed run must not have changed them."""
         return self.model_dump(mode="json")
 
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """Those that the run opens besides the config's."""
+        return ()
+
 
 Fill = Literal["all", "last", "each", "first", "rest"]
 """Messages of a team's task for an input: all as one text, the last, or each, the first, or all after it."""

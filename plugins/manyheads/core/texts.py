@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from manyheads.base.errors import SubjectError, describe
 from manyheads.base.files import expanded, read_text
+from manyheads.base.folders import ABSTRACTS
 from manyheads.base.papers import web_address
 from manyheads.base.resources import parse_json
 from manyheads.base.text import count, hash_of
@@ -113,6 +114,8 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
     Raises:
         SubjectError: not there, not readable, or no text.
     """
+    if (path / ABSTRACTS).is_file():
+        return read_subjects(path / ABSTRACTS, blank)
     if path.is_dir():
         run = read_result(path, _WithAbstract)
         if run.result.abstract is None:

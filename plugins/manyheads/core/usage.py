@@ -61,6 +61,11 @@ class Usage(BaseModel):
     def __sub__(self, other: "Usage") -> "Usage":
         return self + Usage(**{name: value and -value for name, value in other})
 
+    def times(self, factor: float) -> "Usage":
+        """This usage a number of times, rounded to whole tokens and calls."""
+        counts = {name: round(value * factor) for name, value in self if name != "cost"}
+        return Usage(**counts, cost=self.cost and self.cost * factor)
+
     @property
     def tokens(self) -> int:
         """Input and output tokens."""

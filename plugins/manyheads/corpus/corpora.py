@@ -33,7 +33,7 @@ from manyheads.corpus.graph import GRAPH, Graph, verified_counts
 from manyheads.corpus.layers import CHANGES, COPIES, Layers, parts_of
 from manyheads.corpus.meta import AUTHORS, BYLINES, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file
-from manyheads.corpus.qdrant import EdgeStore, loading
+from manyheads.corpus.qdrant import EdgeStore, loading, open_bank
 from manyheads.corpus.records import JsonLines, Rejects, lines
 from manyheads.corpus.vectors import Embedder
 
@@ -250,7 +250,7 @@ def verify_corpus(folder: Path) -> list[str]:
                     hint=f"manyheads corpus extract {folder}",
                 )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
-        with EdgeStore.open(folder / bank, read_only=True) as store:
+        with open_bank(folder, meta, bank) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):
                 raise damaged_file(folder / bank, f"vectors of {store.model}, expected {meta.embedding.name}")
             found = 0

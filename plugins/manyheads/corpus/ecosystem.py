@@ -33,7 +33,7 @@ from manyheads.corpus.meta import (
     read_json,
     read_meta,
 )
-from manyheads.corpus.qdrant import ClientStore, EdgeStore
+from manyheads.corpus.qdrant import ClientStore, EdgeStore, open_bank
 from manyheads.corpus.stores import EVERYTHING, MEMORY, Filter, Payload, Schema, StoredRecord, VectorStore
 from manyheads.corpus.vectors import Embedder, QueryEmbedder
 
@@ -297,8 +297,8 @@ class Ecosystem(Closing):
                 hint="install that model, or name the folder that has it: --set embedding=FOLDER; or build the corpus again",
             ) from error
         with ExitStack() as held:
-            papers = held.enter_context(KnowledgeBank.open(lowest, model, read_only=True))
-            authors = held.enter_context(Collection.open(lowest, model, name=AUTHORS, read_only=True))
+            papers = held.enter_context(KnowledgeBank(open_bank(lowest, meta, PAPERS), model))
+            authors = held.enter_context(Collection(open_bank(lowest, meta, AUTHORS), model))
             opened = base = cls(lowest, meta, papers, authors)
             if layers:
                 opened = base.with_layers(folder)

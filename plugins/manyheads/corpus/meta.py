@@ -164,6 +164,14 @@ class LayerMeta(Frozen):
     """Of its papers: the last past year."""
 
 
+class ServerMeta(Frozen):
+    """The Qdrant server that has a corpus's vectors and papers; see `upload.upload_corpus`."""
+
+    address: str
+    collections: str
+    """What its collections' names begin with."""
+
+
 class Meta(Frozen):
     """`meta.json`."""
 
@@ -187,6 +195,8 @@ class Meta(Frozen):
     """Duration of the build."""
     layer: LayerMeta | None = Field(default=None, exclude_if=lambda value: value is None)
     """Of a layer; the counts are then of all that it shows."""
+    server: ServerMeta | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of a corpus on a server; this folder then has no vectors."""
 
     @property
     def uses(self) -> str:
@@ -237,6 +247,7 @@ class Meta(Frozen):
             ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers per text"),
             *((("embedding; the paper", PUBLISHED_MODEL),) if published else ()),
             ("vectors imported", f"{counts.vectors_imported:,}"),
+            *((("server", self.server.address),) if self.server else ()),
             *((("layer over", layer.base), ("its year", f"{layer.year}")) if (layer := self.layer) else ()),
             ("time", f"{self.seconds:,.1f} s"),
         ]

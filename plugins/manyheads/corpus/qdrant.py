@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.base.errors import CorpusError, EmbeddingError
+from manyheads.base.errors import CorpusError, CorpusServerError, EmbeddingError
 from manyheads.base.files import CHECKSUMS, FileLock, replace_text
 from manyheads.config.environment import secret
+from manyheads.corpus.meta import AUTHORS, Meta
 from manyheads.corpus.stores import (
     EVERYTHING,
     MEMORY,
@@ -221,13 +222,15 @@ class ClientStore(VectorStore):
         self._client, self._address, self._collection = client, address, collection
 
     @classmethod
-    def create(cls, address: str, collection: str, schema: Schema) -> "ClientStore":
-        """A new collection at `address`, a URL or `:memory:`; raises CorpusError if it exists."""
+    def create(cls, address: str, collection: str, schema: Schema, *, again: bool = False) -> "ClientStore":
+        """A new collection at `address`, a URL or `:memory:`; one that exists is opened `again`, else raises CorpusError."""
         from qdrant_client import models
 
         client = _connect(address)
         with _server_errors(address):
             if client.collection_exists(collection):
+                if again:
+                    return cls.open(address, collection)
                 hint = "use another name"
                 raise CorpusError(f"{address} already has a collection {collection}", hint=hint)
             vectors = models.VectorParams(size=schema.dim, distance=models.Distance.COSINE)
@@ -321,19 +324,36 @@ def _server_errors(address: str) -> Generator[None]:
         yield
     except ResponseHandlingException as error:
         hint = "start it, fix the address, or use a folder instead of a server"
-        raise CorpusError(f"the Qdrant server {address} does not answer: {error}", hint=hint) from error
+        raise CorpusServerError(f"the Qdrant server {address} does not answer: {error}", hint=hint) from error
     except UnexpectedResponse as error:
         hint = f"set {API_KEY} in the environment" if error.status_code in (401, 403) else None
-        raise CorpusError(
+        raise CorpusServerError(
             f"the Qdrant server {address} answers {error.status_code} {error.reason_phrase}",
             tried=error.content.decode(errors="replace")[:300],
             hint=hint,
         ) from error
     except QdrantException as error:
-        raise CorpusError(f"the Qdrant server {address} refuses: {error}", hint="try again later") from error
+        raise CorpusServerError(
+            f"the Qdrant server {address} refuses: {error}", hint="try again later"
+        ) from error
 
 
 def _client_filter(where: Filter) -> Any:
     from qdrant_client import models
 
     return filter_of(where, models, models.Range, lambda points: models.HasIdCondition(has_id=[*points]))
+
+
+def open_bank(folder: Path, meta: Meta, bank: str) -> VectorStore:
+    """A bank of a built corpus for reading: in its folder, or on its server. Raises `CorpusError`."""
+    if meta.server is None:
+        return EdgeStore.open(folder / bank, read_only=True)
+    store = ClientStore.open(meta.server.address, f"{meta.server.collections}-{bank}")
+    expected = meta.counts.scientists if bank == AUTHORS else meta.counts.past + meta.counts.contemporary
+    if (there := store.count()) != expected:
+        store.close()
+        raise CorpusServerError(
+            f"{meta.server.address} has {there:,} of {expected:,} records of {folder} ({bank})",
+            hint=f"upload the corpus again: manyheads corpus upload CORPUS {meta.server.address}",
+        )
+    return store

@@ -100,15 +100,19 @@ class Cluster(Seats):
     async def corpora(self, config: RunConfig) -> tuple[tuple[Manifest, Any], ...]:
         """What a run opens that a node may not have, and the actor that hands it out. Raises `CorpusError`, `EmbeddingError`."""
         self._need_full(config.embedding)
-        name = config.corpus
-        if self.base or name in SHIPPED or not system_of(config).corpus(config):
+        if self.base or not system_of(config).corpus(config):
             return ()  # workers of this machine open the driver's folder
+        names = dict.fromkeys((config.corpus, *config.settings.corpora))
+        found = [await self._manifests_of(name) for name in names if name not in SHIPPED]
+        return tuple(dict.fromkeys((each, self._source) for some in found for each in some))
+
+    async def _manifests_of(self, name: str) -> tuple[Manifest, ...]:
         if name not in self._manifests:
             options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 3, "max_concurrency": 4}
             here = placed(self.ray.get_runtime_context().get_node_id())
             self._source = self._source or self.ray.remote(CorpusSource).options(**options, **here).remote()
             self._manifests[name] = asyncio.create_task(asyncio.to_thread(manifests_of, name, self._parts))
-        return tuple((each, self._source) for each in await asyncio.shield(self._manifests[name]))
+        return await asyncio.shield(self._manifests[name])
 
     async def embed(self, choice: str, name: str, texts: list[str]) -> "Vectors":
         """See `worker.vectors_of`. Raises `UserError`."""
@@ -252,20 +256,22 @@ class _Attempts:
 
     async def _stream(self, seat: Seat, parcel: Parcel | Call) -> Any:
         """Send it to a worker and answer the worker's messages; returns the outcome."""
-        ticket = uuid4().hex
+        ticket, outcome = uuid4().hex, None
         stream = seat.actor.run.options(num_returns="streaming").remote(ticket, parcel)
         async with aclosing(_Desk(self, seat.actor, ticket)) as desk:
             try:
                 while batch := await self._next_batch(stream, seat):
                     for message in batch:
-                        if message[0] == "end":
+                        if message[0] == "end":  # its folder is gone by then
+                            outcome = message[2]
                             await desk.settled()
-                            return message[2][0]
+                            return outcome[0]
                         await desk.take(message)
             finally:
-                with suppress(Exception):  # it may have ended, or its worker be gone
-                    self.cluster.ray.cancel(stream)
-                    await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
+                if outcome is None:
+                    with suppress(Exception):  # it may have ended, or its worker be gone
+                        self.cluster.ray.cancel(stream)
+                        await asyncio.wait_for(seat.actor.left.remote(ticket), LEAVE)
         return Failure("Ray: the stream of the job ended early\n  next: run the same command again")
 
     async def _next_batch(self, stream: Any, seat: Seat) -> list[Message]:

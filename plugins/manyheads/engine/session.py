@@ -13,7 +13,7 @@ from typing import Any
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import Seeks
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import JournalError, ModelError, UserError, missing_extra
+from manyheads.base.errors import CorpusError, JournalError, ModelError, UserError, missing_extra
 from manyheads.base.files import cache_folder, make_folder
 from manyheads.base.folders import JOURNAL, writing
 from manyheads.base.papers import Literature, NoLiterature
@@ -235,13 +235,21 @@ class Session:
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
-                    shown = idea_references(
-                        config, literature, library, lambda line: run.warn("references", line)
-                    )
+
+                    def references(world: Literature) -> Literature:
+                        return idea_references(
+                            config, world, library, lambda line: run.warn("references", line)
+                        )
+
+                    async def open_world(corpus: str) -> Literature:
+                        other = open_corpus(corpus, config.embedding)
+                        recall.literature = world = await stack.enter_async_context(other)
+                        return references(world)
+
                     run = Run(
-                        config, host, roles, shown, emit, system.result(), recall.insiders,
+                        config, host, roles, references(literature), emit, system.result(), recall.insiders,
                         library=library, material=parts.material, folder=self.folder, switched=self._switched,
-                        below=below,
+                        below=below, open_world=open_world,
                     )  # fmt: skip
                     for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
@@ -275,7 +283,7 @@ class Session:
         """A run whose paper could not be fetched, or whose model could not be asked at all, and to which no person has replied,
         leaves no folder."""
         paid = any(each.spent.tokens for each in ledgers)
-        unasked = isinstance(error, ModelError) and not paid and not replies_told(self.folder)
+        unasked = isinstance(error, ModelError | CorpusError) and not paid and not replies_told(self.folder)
         if unasked or (
             error
             and system_of(self.config).papers_elsewhere(self.config)

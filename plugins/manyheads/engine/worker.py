@@ -6,6 +6,7 @@ recorded before is on its disk by then. A worker that the driver has given up ge
 """
 
 import asyncio
+import errno
 import itertools
 import os
 import shutil
@@ -51,6 +52,8 @@ SOON = 0.05
 """Seconds for which what needs no answer may wait for other messages: each sending costs a millisecond on both sides."""
 STALE = 86_400.0
 """Seconds after which a folder that a killed worker left is removed."""
+FULL = 2**20
+"""Bytes of free disk below which a job's failure is that of a full disk."""
 
 
 @dataclass(frozen=True)
@@ -350,7 +353,11 @@ class JobWorker:
 
     async def run(self, ticket: str, parcel: Parcel | Call) -> AsyncGenerator[list[Message]]:
         """One job or call; yields its messages."""
-        root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
+        try:
+            root = tempfile.mkdtemp(prefix=JOB, dir=self._base)
+        except OSError as error:
+            yield [("end", 0, (self._no_room(error.strerror or str(error)),))]
+            return
         wire = self._wires[ticket] = Wire(root)
         job = isinstance(parcel, Parcel)
         doing = self._work(wire, Path(root), parcel) if job else self._call(wire, Path(root), parcel)
@@ -374,6 +381,10 @@ class JobWorker:
         """The driver's answer to a message; see `Wire.answer`."""
         if wire := self._wires.get(ticket):
             wire.answer(number, problem, value)
+
+    def _no_room(self, reason: str) -> Failure:
+        text = f"{socket.gethostname()}: {self._base}: {reason}"
+        return Failure(f"{text}\n  next: make room on that node's disk, and run the same command again", text)
 
     async def _call(self, wire: Wire, root: Path, call: Call) -> None:
         GATE.set(wire)
@@ -415,7 +426,9 @@ class JobWorker:
         except UserError as error:
             failure = Failure(str(error), error.message)
         wire.before = lambda: None  # the folder goes
-        if failure:
+        if failure and shutil.disk_usage(self._base).free < FULL:
+            failure = self._no_room(os.strerror(errno.ENOSPC))
+        elif failure:
             failure = replace(
                 failure, reason=wire.placeless(failure.reason), cause=wire.placeless(failure.cause)
             )

@@ -151,11 +151,12 @@ def load_papers(
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
-    from manyheads.corpus.ecosystem import KnowledgeBank
+    from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
+    from manyheads.corpus.qdrant import open_bank
 
     def read() -> dict[Period, Papers]:
         papers: dict[Period, Papers] = {}
-        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+        with KnowledgeBank(open_bank(folder, meta, PAPERS), model) as bank:
             for period in PERIODS:
                 records = _records(bank, period, progress, vectors=True)
                 if lacking := next((each.id for each in records if each.vector is None), None):
@@ -173,10 +174,11 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
     Raises:
         CorpusError: the corpus cannot be read, has no past papers, or its folder cannot be written.
     """
-    from manyheads.corpus.ecosystem import KnowledgeBank
+    from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
+    from manyheads.corpus.qdrant import open_bank
 
     def embed() -> dict[Period, Papers]:
-        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+        with KnowledgeBank(open_bank(folder, meta, PAPERS), model) as bank:
             records = _records(bank, "past", None)
         columns = _columns_of(records, folder, "past")
         texts = [titled(each.payload["title"], each.payload.get("abstract") or "") for each in records]

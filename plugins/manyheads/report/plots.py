@@ -60,6 +60,7 @@ class PlotPoint:
     Attributes:
         se: its standard error.
         low, high: ends of its interval.
+        published: what publications print in its place.
     """
 
     x: str
@@ -68,6 +69,7 @@ class PlotPoint:
     se: float | None = None
     low: float | None = None
     high: float | None = None
+    published: tuple[float, ...] = ()
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -266,6 +268,7 @@ def _heatmap(axes: Any, panel: Panel) -> None:
         x, y = across.index(point.x), upward.index(point.y)
         means[y, x], se = point.numbers[0], point.se
         text = rounded(point.mean, digits) + ("" if se is None else f"\n±{rounded(se, digits)}")
+        text += "".join(f"\n[{rounded(each, digits)}]" for each in point.published)
         axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=behind)
     axes.imshow(means, origin="lower", aspect="auto", cmap=colormaps["YlGnBu"].with_extremes(bad="#ececec"))
     axes.grid(visible=False)
@@ -302,6 +305,10 @@ def _lines_or_bars(axes: Any, panel: Panel, series: Sequence[str], *, bars: bool
         else:
             axes.vlines(places, low, high, color=style["color"], linewidth=0.7)
         axes.errorbar(places, means, yerr=errors, linewidth=1.6, **style)
+        printed = [(place[point.x], value) for point in points for value in point.published]
+        if printed:
+            marks = {"facecolors": "white", "edgecolors": DARK if bars else colour, "zorder": 5}
+            axes.scatter(*zip(*printed, strict=True), marker=MARKERS[2], s=34, **marks)
     axes.set_ylim(*_height(panel, base=0.0 if bars else None))
     if numbers:
         ticks = sorted((value, name) for name, value in numbers.items())
@@ -315,6 +322,7 @@ def _height(panel: Panel, base: float | None) -> tuple[float, float]:
     points = [point for point in panel.points if point.mean is not None]
     errors = [(point.mean or 0) + sign * (point.se or 0) for point in points for sign in (-1, 1)]
     errors += [] if base is None else [base]
+    errors += [value for point in panel.points for value in point.published]
     least, most = min(errors), max(errors)
     span = (most - least) or abs(most) or 1.0
     ends = [end for point in points for end in (point.low, point.high) if end is not None]

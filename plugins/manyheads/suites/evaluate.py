@@ -363,7 +363,7 @@ def summarise(
     """
     spec, failures = suite.spec, outcome.failures
     replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
-    results = Results(spec, rows_of(spec, cells, failures, outcome.corpora), replies)
+    results = Results(spec, rows_of(spec, cells, failures, outcome.corpora), replies, suite.published)
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
         write(out / SUMMARY, summary_table(results))

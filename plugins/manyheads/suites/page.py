@@ -26,6 +26,7 @@ from manyheads.suites.report import (
     draw_suite,
     ends,
     share,
+    small_sample,
     title_of,
     troubles,
     with_error,
@@ -75,7 +76,7 @@ def write_suite_page(
     )
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
-        "calibrations": calibrations, "texts": texts, "troubles": troubles(results),
+        "calibrations": calibrations, "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
         "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3], "percent": f"{spec.level:.0%}",
         **{name: each and base64.b64encode(each).decode() for name, each in (("picture", picture), ("slim", slim))},
         "links": {cell.name: links(cell, folder) for cell in cells},

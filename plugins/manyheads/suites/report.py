@@ -27,7 +27,7 @@ from manyheads.measures.statistics import (
 from manyheads.report.plots import COLUMNS, LABELS, Panel, PlotPoint, can_draw, draw
 from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
-from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
+from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Published, Suite, SuiteSpec, as_texts
 from manyheads.systems import systems
 from manyheads.team.system import Number
 
@@ -124,6 +124,13 @@ class Results:
     rows: Sequence[CellRow]
     replies: Sequence[tuple[Condition, Mapping[str, ReplyCount]]] = ()
     """By condition and `role.task`."""
+    published: Sequence[Published] = ()
+    """What publications print; never part of a mean."""
+
+    def beside(self, entry: SummaryEntry) -> list[Published]:
+        """What publications print for a condition and a measure."""
+        own = as_texts(entry.condition)
+        return [each for each in self.published if each.condition == own and each.measure == entry.measure]
 
     @cached_property
     def entries(self) -> list[SummaryEntry]:
@@ -269,6 +276,16 @@ ROUNDING = 1e-9
 """Relative tolerance for floating-point error in means."""
 
 
+def small_sample(suite: Suite, repeats: int) -> str:
+    """What is said of a suite that is smaller than the publication; empty for others."""
+    larger = suite.spec.paper
+    if larger is None or (suite.preset == "paper" and repeats >= suite.spec.repeats):
+        return ""
+    most = larger.repeats or suite.spec.repeats
+    size = f"{count(repeats, 'repeat')}, the paper has {most}" if repeats < most else "the paper's is larger"
+    return f"{size}: --preset paper runs it at the paper's size."
+
+
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Problems of cells, by kind: a title, their effect on the numbers, and texts with their cells."""
     rows, replies = results.rows, " except those of replies" * bool(results.replies)
@@ -331,13 +348,14 @@ def draw_suite(
     if spec.plot is None or not can_draw():
         return []
     scatter = spec.plot.kind == "scatter"
-    panels = list(_scatters(results, spec.plot) if scatter else _panels(spec, spec.plot, results.entries))
+    panels = list((_scatters if scatter else _panels)(spec.plot, results))
     draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files, columns)
     return files
 
 
-def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) -> Iterator[Panel]:
+def _panels(plot: PlotConfig, results: Results) -> Iterator[Panel]:
     """A panel for each measure and each combination of axes that the plot does not name."""
+    spec, entries = results.spec, results.entries
     rest = {axis: values for axis, values in spec.axes.items() if axis not in (plot.x, plot.y)}
     for measure, values in product(plot.value, product(*rest.values())):
         held = dict(zip(rest, values, strict=True))
@@ -347,6 +365,7 @@ def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) 
                 str(entry.condition[plot.x]),
                 str(entry.condition[plot.y]) if plot.y else "",
                 *(entry.mean, entry.se, entry.low, entry.high),
+                published=tuple(each.value for each in results.beside(entry)),
             )
             for entry in entries
             if entry.measure == measure and held.items() <= entry.condition.items()
@@ -354,7 +373,7 @@ def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) 
         yield Panel(measure, title, title_of(plot.x), title_of(plot.y) if plot.y else "", points)
 
 
-def _scatters(results: Results, plot: PlotConfig) -> Iterator[Panel]:
+def _scatters(plot: PlotConfig, results: Results) -> Iterator[Panel]:
     """A panel for each measure, with a point for each cell that has it and x."""
     for y in plot.value:
         both = [row.values for row in results.rows if {plot.x, y} <= row.values.keys()]
@@ -383,5 +402,6 @@ def caption_of(plot: PlotConfig, results: Results) -> str:
     parts = [f"mean ± standard error{shown}, n = {n}" if plot.kind != "scatter" else "one point a cell"]
     parts += [f"cells left out of a condition: up to {out}"] if out else []
     parts += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
+    parts += ["hollow or in brackets: as published"] if any(map(results.beside, entries)) else []
     parts += ["offline model, which is no language model"] if results.offline else []
     return "; ".join(parts)

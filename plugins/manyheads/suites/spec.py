@@ -1,8 +1,9 @@
 """A suite: the pydantic model of `suite.yaml`, in which the text below each field is its documentation; its cases; people's ratings."""
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from posixpath import normpath
@@ -93,6 +94,8 @@ VARIANT = "variant"
 MOST_VALUES, MOST_RUNS = 1000, 10_000
 """Maximum values of an axis, and runs of a suite."""
 
+Preset: TypeAlias = Literal["quick", "paper"]
+"""The size of a suite: minutes, or as a publication has it."""
 Condition: TypeAlias = Mapping[str, Any]
 """The value of each axis; cells of a condition are averaged."""
 MeasureName: TypeAlias = Annotated[
@@ -154,6 +157,19 @@ class CalibrationConfig(Strict):
     """Minimum value of the measure for a good case; default: `threshold`."""
 
 
+class PaperSize(Strict):
+    """What changes in a suite for a publication's own size."""
+
+    repeats: int | None = Field(default=None, ge=1, le=MOST_RUNS)
+    """Of each condition and case; the suite's if omitted."""
+    set: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Laid over the suite's."""
+    grid: dict[str, Annotated[tuple[Any, ...], Field(max_length=MOST_VALUES)]] = Field(default={})
+    """In place of the suite's values of an axis."""
+    variants: dict[str, dict[str, Any]] = Field(default={}, max_length=MOST_VALUES)
+    """Laid over the suite's, each under its name; or added."""
+
+
 class SuiteSpec(Strict):
     """An evaluation suite."""
 
@@ -165,6 +181,11 @@ class SuiteSpec(Strict):
     """Increased when its numbers are no longer comparable with earlier ones."""
     sources: tuple[str, ...] = Field(min_length=1)
     """Publications that describe its measures."""
+    table: str = ""
+    """The table or figure that it repeats, such as `VirSci 2025, Table 7`. The publication's own numbers are in `published.csv`, next to
+    the suite."""
+    paper: PaperSize | None = None
+    """The publication's own size, for `--preset paper`. Without it, a suite ends within minutes."""
     configs: tuple[str, ...] = Field(min_length=1, max_length=20)
     """Config files or shipped names, merged in order; the base of every cell."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -228,6 +249,13 @@ class SuiteSpec(Strict):
     @property
     def measure_paths(self) -> tuple[MeasurePath, ...]:
         return tuple(map(MeasurePath.parse, self.measures))
+
+    def as_published(self) -> "SuiteSpec":
+        """The suite at the publication's size. Raises `ValidationError` if that does not fit together."""
+        own, larger = self.model_dump(exclude_unset=True), self.paper or PaperSize()
+        for name, changes in (("set", larger.set), ("grid", larger.grid), ("variants", larger.variants)):
+            own[name] = {**own.get(name, {}), **changes} if changes else own.get(name, {})
+        return SuiteSpec.model_validate({**own, "repeats": larger.repeats or self.repeats})
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
         """The seeds of this number of repeats."""
@@ -418,6 +446,75 @@ def _exists(base: Path, key: str, value: object) -> bool:
         return False
 
 
+# What publications print, beside a suite's own numbers.
+
+
+PUBLISHED = "published.csv"
+COLUMNS = ("condition", "measure", "value", "where", "model")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as a publication prints it.
+
+    Attributes:
+        condition: the values of the suite's axes, as texts.
+        where: the table or figure.
+        model: that wrote what was measured.
+    """
+
+    condition: Mapping[str, str]
+    measure: str
+    value: float
+    where: str
+    model: str
+
+
+def as_texts(condition: Condition) -> dict[str, str]:
+    """A condition's values as YAML writes them."""
+    words = {True: "true", False: "false", None: "null"}
+    return {
+        axis: words[value] if value is None or isinstance(value, bool) else str(value)
+        for axis, value in condition.items()
+    }
+
+
+def read_published(path: Path, *specs: SuiteSpec) -> tuple[Published, ...]:
+    """The rows of a `published.csv`: `condition` names each axis, as in `team.size=8; turns=5`.
+
+    Args:
+        specs: the suite at each of its sizes, of which one must have the condition and the measure.
+
+    Raises:
+        ConfigError: a column is missing, or a row is of no condition or measure of the suite, or has no number.
+    """
+    known = [as_texts(each) for spec in specs for each in spec.conditions()]
+    rows = list[Published]()
+    with open(path, encoding="utf-8", newline="") as file:
+        table = csv.DictReader(file)
+        if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
+            raise ConfigError(
+                f"{path}: has no column {', '.join(missing)}", hint=f"columns: {', '.join(COLUMNS)}"
+            )
+        for row in table:
+            where = f"{path}:{table.line_num}"
+            pairs = [part.partition("=") for part in row["condition"].split(";") if part.strip()]
+            condition = {axis.strip(): value.strip() for axis, _, value in pairs}
+            if condition not in known:
+                likely = "; ".join(f"{axis}={value}" for axis, value in known[0].items())
+                raise ConfigError(
+                    f"{where}: {row['condition']!r} is no condition", hint=f"such as {likely or 'nothing'}"
+                )
+            if row["measure"] not in specs[0].measures:
+                raise ConfigError(f"{where}: {row['measure']} is not among the suite's measures")
+            try:
+                value = float(row["value"])
+            except ValueError as error:
+                raise ConfigError(f"{where}: {row['value']!r} is no number") from error
+            rows.append(Published(condition, row["measure"], value, row["where"], row["model"]))
+    return tuple(rows)
+
+
 # Reading a suite: from `evals/<name>/` of a user's folder, a pack or the package, or from a named folder.
 
 FILE = "suite.yaml"
@@ -432,19 +529,24 @@ class Suite:
 
     Attributes:
         people: their ratings of the cases, for `calibration`.
+        published: what publications print for its conditions.
+        preset: of which size it is.
     """
 
     name: str
     spec: SuiteSpec
     cases: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": dict[str, Any]()})
     people: RatingTable | None = None
+    published: tuple[Published, ...] = ()
+    preset: Preset = "quick"
 
 
-def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Suite:
+def read_suite(name: str, resources: Resources, cases: Path | None = None, preset: Preset = "quick") -> Suite:
     """The suite of that name, in that folder, or of that `suite.yaml`.
 
     Args:
         cases: a file of cases to use instead, or a folder with one file per case.
+        preset: its size.
 
     Raises:
         ConfigError: there is no such suite, a file cannot be read, or a key or value is invalid.
@@ -470,19 +572,27 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         raise ConfigError(f"{path}: more than {LARGEST_SUITE // 1000} kB", hint=hint)
     try:
         spec = SuiteSpec.model_validate(read_yaml(path))
+        larger = spec.as_published()
     except ValidationError as error:
         hint = f"all keys are described in {data_file('evals/suite.schema.json')}"
         raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
     name = folder.resolve().name if own else name
+    table = folder / PUBLISHED if own else resources.find(KIND, normpath(f"{name}/{PUBLISHED}"))
+    published = read_published(table, spec, larger) if table and table.is_file() else ()
+    if preset == "paper":
+        if spec.paper is None:
+            raise ConfigError(f"{path}: has no size of a paper", hint="leave out --preset paper")
+        spec = larger
+    suite = Suite(name, spec, published=published, preset=preset)
     file = cases or (find(spec.cases) if spec.cases else None)
     if not file:
-        return Suite(name, spec)
+        return suite
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
-    keys = read_cases(file, spec.files)
+    suite = replace(suite, cases=read_cases(file, spec.files))
     if calibration is None:
-        return Suite(name, spec, keys)
+        return suite
     columns = {SCORE: calibration.on, **calibration.columns}
-    return Suite(name, spec, keys, read_ratings([beside / calibration.people], columns))
+    return replace(suite, people=read_ratings([beside / calibration.people], columns))
 
 
 def suite_names(resources: Resources) -> list[str]:

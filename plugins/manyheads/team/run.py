@@ -197,6 +197,7 @@ class Run(Generic[Result, C, M]):
     host: Host
     roles: Roles
     literature: Literature
+    """The corpus; of a run whose stages see several, that of the stage."""
     emit: Emit
     result: Result
     """The result, filled during the run."""
@@ -225,6 +226,8 @@ class Run(Generic[Result, C, M]):
     """What the person who steers has said to the team, by stage; all prompts of the stage show it."""
     for_next: list[str] = field(default_factory=list[str])
     """The same for the stage that begins next."""
+    open_world: Callable[[str], Awaitable[Literature]] | None = None
+    """Opens another corpus for the rest of the run, to be its `literature`; None if nothing is saved."""
     switched: Callable[[str], bool] = lambda stage: False
     """Whether steering after a stage was switched on while the run went on."""
     sent_back: Counter[str] = field(default_factory=Counter[str])

@@ -52,6 +52,8 @@ class SocietyConfig(Section):
     """Years."""
     teams: Annotated[int, Field(ge=1)] | Literal["all"] = 10
     """Teams founded in an epoch; with `all`, every scientist founds one."""
+    pace: Literal["run", "stage"] = "run"
+    """What a team does in an epoch: its whole `run`, or one `stage`. The stages are members, topic, ideas, novelty, abstract and review."""
     team_limit: int = Field(default=2, ge=1)
     """Teams that a scientist may be in at once."""
     size: SizeConfig = SizeConfig()

@@ -7,6 +7,7 @@ order of their numbers: the order in which they end decides nothing. `EPOCHS/003
 import asyncio
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import Judged
+from manyheads.core.results import RESULT
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
 from manyheads.engine.children import run_below
@@ -34,7 +36,7 @@ from manyheads.systems.society.growth import (
     ranked,
 )
 from manyheads.systems.society.measuring import SocietyMeasures
-from manyheads.systems.society.membership import SMALLEST, Founding, found_teams, join
+from manyheads.systems.society.membership import SMALLEST, found_teams, join
 from manyheads.systems.society.result import (
     EPOCHS,
     EpochRecord,
@@ -96,16 +98,19 @@ def team_config(config: RunConfig) -> RunConfig:
         threshold = settings.peer_review.threshold if how.share else how.least
         reviewed = settings.peer_review.model_copy(update={"enabled": True, "threshold": threshold})
         settings = settings.model_copy(update={"peer_review": reviewed})
+    settings = settings.model_copy(
+        update={"team": settings.team.model_copy(update={"size": 1})}
+    )  # see `config_of`
     common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
     return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
 
 
-def config_of(shared: RunConfig, team: Founding, corpus: str) -> RunConfig:
-    """The config of a team's own run."""
-    leader, *members = (one.name for one in team.members)
+def config_of(shared: RunConfig, team: TeamRecord, corpus: str, worlds: tuple[str, ...] = ()) -> RunConfig:
+    """The config of a team's own run; `worlds` are what its stages see, if it takes several epochs."""
+    leader, *members = team.members
     people = {"leader": leader, "members": tuple(members), "size": len(team.members)}
     own = shared.settings.team.model_copy(update=people)
-    settings = shared.settings.model_copy(update={"team": own})
+    settings = shared.settings.model_copy(update={"team": own, "worlds": worlds})
     return shared.model_copy(update={"seed": team.seed, "corpus": corpus, "settings": settings})
 
 
@@ -136,69 +141,95 @@ class Epoch:
             ModelError: all teams failed, or nobody could be asked.
         """
         run, settings, stage = self.run, self.run.settings, stage_of(self.number)
-        folder = _folder(run)
+        going_on = self.earlier[-1].under_way if self.earlier else []
+        formed = await self._form(going_on)
+        active = going_on if settings.pace == "stage" else formed
+        configs = {place_of(team, self.number): await self._config_of(team) for team in active}
+        failures = await self._run_teams(configs, sum((team.usage for team in active), NOTHING))
+        record = EpochRecord(number=self.number, year=self.base.last_year + self.number)
+        spent = NOTHING
+        for place, team in zip(configs, active, strict=True):
+            ended = await asyncio.to_thread(_record, _folder(run), place, team, failures.get(place))
+            spent += ended.usage - team.usage
+            over = ended.abstract is not None or ended.failure is not None
+            (record.teams if over else record.under_way).append(ended)
+        record.under_way += formed if settings.pace == "stage" else []
+        for team in record.teams:
+            team.usage, team.seed = NOTHING, 0
+        run.below_spent.pay(TEAMS, spent)
+        record.usage = {stage: run.spent.get(stage, NOTHING), TEAMS: spent}
+        record.warnings = run.warned.get(stage, [])
+        await self._settle(record)
+        return record
+
+    async def _form(self, going_on: Sequence[TeamRecord]) -> list[TeamRecord]:
+        """The epoch's new teams, from the scientists who are not in too many."""
+        run, settings, stage = self.run, self.run.settings, stage_of(self.number)
+        taken = Counter(name for team in going_on for name in team.members)
         pool = awake(self.world.scientists, self.earlier, len(self.base.scientists), settings.changes)
         if settings.teams != "all" and len(pool) < settings.teams:
             run.warn(stage, f"{len(pool)} scientists are not resting: as many teams, not {settings.teams}")
         run.literature = self.world
-        teams = found_teams(run.config.seed, self.number, pool, settings)
-        if not teams:
+        teams = found_teams(run.config.seed, self.number, pool, settings, taken)
+        if not (teams or going_on):
             raise CorpusError(
                 "all scientists rest: no team was founded", hint="raise society.changes.rest_after"
             )
-        await join(run, stage, teams, settings.team_limit)
-        places = {self._place(team.number): team for team in teams}
-        failures = await self._run_teams(places)
-        records, spent = list[TeamRecord](), NOTHING
-        for place, team in places.items():
-            record, usage = await asyncio.to_thread(_record, folder, place, team, failures.get(place))
-            records.append(record)
-            spent += usage
-        own = run.spent.get(stage, NOTHING)
-        record = EpochRecord(
-            number=self.number, year=self.base.last_year + self.number, teams=records,
-            usage={stage: own, TEAMS: spent}, warnings=run.warned.get(stage, []),
-        )  # fmt: skip
-        run.below_spent.pay(TEAMS, spent)
-        await self._settle(record)
-        return record
+        await join(run, stage, teams, settings.team_limit, taken)
+        founded = self.number if settings.pace == "stage" else 0
+        return [
+            TeamRecord(
+                number=team.number, founded=founded, seed=team.seed, declined=team.declined,
+                members=[one.name for one in team.members],
+            )
+            for team in teams
+        ]  # fmt: skip
 
-    def _place(self, team: int) -> str:
-        return f"{EPOCHS}/{self.number:03d}-{TEAMS}/{team:04d}"
+    async def _config_of(self, team: TeamRecord) -> RunConfig:
+        """Of a team's run; one that has waited for this epoch is not over any more."""
+        run, founded = self.run, team.founded or self.number
+        corpora = [await world_of(run, number) for number in range(founded, self.number + 1)]
+        if (folder := _folder(run) / place_of(team, self.number)).is_dir() and len(corpora) > 1:
+            with suppress(SubjectError):
+                known = load(folder).result
+                if known.waits_for and len(known.stages) < len(corpora) - 1:
+                    (folder / RESULT).unlink()
+        return config_of(team_config(run.config), team, corpora[0], tuple(corpora[1:]))
 
-    async def _run_teams(self, places: Mapping[str, Founding]) -> Mapping[str, Failure]:
-        run, shared, stage = self.run, team_config(self.run.config), stage_of(self.number)
+    async def _run_teams(self, configs: Mapping[str, RunConfig], paid: Usage) -> Mapping[str, Failure]:
+        """Run the teams; returns the failures by place. `paid` is what they have used in earlier epochs."""
+        run, stage = self.run, stage_of(self.number)
         finished = set[str]()
 
         def ended(place: str, failure: Failure | None) -> None:
             finished.update([] if failure else [place])
             outcome, why = ("failed", _reason(failure)) if failure else ("has finished", "")
             run.emit(
-                Judged(stage=stage, subject=f"team {places[place].number}", outcome=outcome, reasoning=why)
+                Judged(stage=stage, subject=f"team {int(Path(place).name)}", outcome=outcome, reasoning=why)
             )
 
-        configs = {place: config_of(shared, team, self.corpus) for place, team in places.items()}
         try:
             failures = await run_below(run, configs, ended)
-        except Exception:
-            reached = f"{len(finished)} of its {len(places)} teams had finished"
+        except BaseException:
+            reached = f"{len(finished)} of its {len(configs)} teams had finished"
             run.warn(stage, f"epoch {self.number} ended early: {reached}, which are kept")
-            self._pay(places)
+            self._pay(configs, paid)
             raise
         if failures:
-            number = "all" if len(failures) == len(places) else len(failures)
-            first = _reason(next(failures[place] for place in places if place in failures))
-            what = f"epoch {self.number}: {number} of {len(places)} teams failed, the first one: {first}"
+            number = "all" if len(failures) == len(configs) else len(failures)
+            first = _reason(next(failures[place] for place in configs if place in failures))
+            what = f"epoch {self.number}: {number} of {len(configs)} teams failed, the first one: {first}"
             if number == "all":
-                self._pay(places)
+                self._pay(configs, paid)
                 raise ModelError(what, hint="manyheads resume RUN")
             run.warn(stage, what)
         return failures
 
-    def _pay(self, places: Iterable[str]) -> None:
-        """Count what the teams of an epoch that ends early have spent."""
+    def _pay(self, places: Iterable[str], paid: Usage) -> None:
+        """Count what the teams of an epoch that ends early have spent, beyond what was paid before."""
         journals = [_folder(self.run) / place / JOURNAL for place in places]
-        self.run.below_spent.pay(TEAMS, sum(map(spent_in, filter(Path.is_file, journals)), NOTHING))
+        spent = sum(map(spent_in, filter(Path.is_file, journals)), NOTHING)
+        self.run.below_spent.pay(TEAMS, spent - paid)
 
     async def _settle(self, record: EpochRecord) -> None:
         """Measure, accept, add the layer, write the record, and remove the folders that are not kept."""
@@ -206,7 +237,7 @@ class Epoch:
         vectors = await self.measuring.measure(record.teams, self.earlier)
         accept(record.teams, self.number, settings)
         for team in ranked(record.teams, settings.acceptance.by)[: settings.keep]:
-            team.folder = self._place(team.number)
+            team.folder = place_of(team, self.number)
         record.figures = await self.measuring.figures([*self.earlier, record], len(self.world.scientists))
         if not settings.independent:
             cited = citations_of(record.teams, settings.citations)
@@ -225,15 +256,18 @@ class Epoch:
         await asyncio.to_thread(thin, folder, record)
 
 
+def place_of(team: TeamRecord, epoch: int) -> str:
+    """A team's folder in its society's, if it was founded in this epoch or says in which."""
+    return f"{EPOCHS}/{team.founded or epoch:03d}-{TEAMS}/{team.number:04d}"
+
+
 def thin(folder: Path, record: EpochRecord) -> None:
     """Remove the run folders of an epoch's teams that are not kept."""
-    kept = {team.folder for team in record.teams}
-    teams = folder / EPOCHS / f"{record.number:03d}-{TEAMS}"
-    for each in teams.iterdir() if teams.is_dir() else ():
-        if each.relative_to(folder).as_posix() not in kept:
-            shutil.rmtree(each, ignore_errors=True)
-    with suppress(OSError):
-        teams.rmdir()  # nothing is kept
+    for team in record.teams:
+        if team.folder != (place := place_of(team, record.number)):
+            shutil.rmtree(folder / place, ignore_errors=True)
+            with suppress(OSError):
+                (folder / place).parent.rmdir()  # nothing is kept
 
 
 def share_past(folder: Path, source: Path, after: int | None) -> None:
@@ -247,6 +281,12 @@ def share_past(folder: Path, source: Path, after: int | None) -> None:
             for team in record.teams:
                 team.folder = team.folder and Path(os.path.relpath(source / team.folder, folder)).as_posix()
             record.usage = {}  # the other society paid for it
+            if not have and record.under_way:
+                record.warnings.append(
+                    f"{len(record.under_way)} teams of {source} were under way: they are not taken over"
+                )
+                record.under_way = []
+            have.add(record.number)
             write_epoch(folder, record)
 
 
@@ -288,22 +328,22 @@ def _reason(failure: Failure) -> str:
     return (failure.cause or failure.reason).splitlines()[0]
 
 
-def _record(folder: Path, place: str, team: Founding, failure: Failure | None) -> tuple[TeamRecord, Usage]:
-    """What came of a team, and its usage."""
-    record = TeamRecord(
-        number=team.number, members=[one.name for one in team.members], declined=team.declined
-    )
+def _record(folder: Path, place: str, team: TeamRecord, failure: Failure | None) -> TeamRecord:
+    """What has come of a team, with the usage of its run."""
+    record = team.model_copy()
     try:
         run = load(folder / place, unfinished=failure is not None)
     except SubjectError as error:
         record.failure = _reason(failure) if failure else error.message
-        return record, NOTHING
+        return record
     record.calls, record.tokens = run.usage.calls, run.usage.tokens
-    usage = Usage(**run.usage.model_dump(include={*Usage.model_fields}))
+    record.usage = Usage(**run.usage.model_dump(include={*Usage.model_fields}))
+    result, papers = run.result, {each.id: each.paper for each in run.evidence}
+    record.stages = len(result.stages)
     if failure:
         record.failure = _reason(failure)
-        return record, usage
-    result, papers = run.result, {each.id: each.paper for each in run.evidence}
+    if failure or result.waits_for:
+        return record
     record.guests = [guest.name for guest in result.guests]
     record.freshness, record.diversity = result.freshness, result.diversity
     record.topic = result.topic and result.topic.topic
@@ -312,7 +352,7 @@ def _record(folder: Path, place: str, team: Founding, failure: Failure | None) -
     if (reviews := result.peer_review) and reviews.rounds:
         record.revised = len(reviews.rounds) > 1
         record.marks = [each.mark for each in reviews.rounds[-1].reviews]
-    return record, usage
+    return record
 
 
 async def world_of(run: SocietyRun, number: int) -> str:

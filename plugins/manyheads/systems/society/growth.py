@@ -42,7 +42,7 @@ def accept(teams: Sequence[TeamRecord], epoch: int, settings: SocietyConfig) -> 
         least = -how.least if how.by == "cd" else how.least
         best = [team for team in best if (worth(team, how.by) or 0.0) >= least]
     for team in best:
-        team.accepted, team.paper = True, f"epoch-{epoch}-team-{team.number}"
+        team.accepted, team.paper = True, f"epoch-{team.founded or epoch}-team-{team.number}"
 
 
 def papers_of(record: EpochRecord) -> list[Paper]:
@@ -71,7 +71,7 @@ def changed_scientists(
     def change(name: str, **values: object) -> None:
         people[name] = people.get(name, world.scientist(name)).model_copy(update=values)
 
-    for team in record.teams:
+    for team in record.formed if settings.links == "formed" else record.teams:
         if team.accepted or settings.links == "formed":
             for one, other in permutations(team.members, 2):
                 links = people.get(one, world.scientist(one)).collaborators
@@ -121,7 +121,7 @@ def awake(
     if (least := changes.rest_after) is None or len(records) < least:
         return [*scientists]
     active: Collection[str] = {
-        name for each in records[-least:] for team in each.teams for name in team.members
+        name for each in records[-least:] for team in each.active for name in team.members
     }
     new = base + max(0, len(records) - least) * changes.newcomers
     return [one for place, one in enumerate(scientists) if one.name in active or place >= max(new, base)]

@@ -50,8 +50,15 @@ class Founding:
         return [*islice(free, self.size - len(self.members))]
 
 
-def found_teams(seed: int, epoch: int, pool: Sequence[Scientist], settings: SocietyConfig) -> list[Founding]:
-    """The teams of an epoch with their leaders, each in one team only."""
+def found_teams(
+    seed: int, epoch: int, pool: Sequence[Scientist], settings: SocietyConfig, taken: Mapping[str, int]
+) -> list[Founding]:
+    """The teams of an epoch with their leaders, each in one of them only.
+
+    Args:
+        taken: how many teams a scientist is in already; who is in too many founds none.
+    """
+    pool = [one for one in pool if taken.get(one.name, 0) < settings.team_limit]
     count = len(pool) if settings.teams == "all" else min(settings.teams, len(pool))
     founders = random.Random(f"{seed}/{epoch}").sample(pool, count)
     by_name, teams = {one.name: one for one in pool}, list[Founding]()
@@ -98,13 +105,15 @@ def candidates(
     return [*order]
 
 
-async def join(run: SocietyRun, stage: str, teams: Sequence[Founding], limit: int) -> None:
+async def join(
+    run: SocietyRun, stage: str, teams: Sequence[Founding], limit: int, earlier: Mapping[str, int]
+) -> None:
     """Ask the candidates of all teams, in rounds of questions put all at once; they join in the order of the teams' numbers.
 
     Raises:
         ModelError: no candidate of the first round gave a valid answer.
     """
-    taken, turn = Counter(team.leader.name for team in teams), 0
+    taken, turn = Counter(team.leader.name for team in teams) + Counter(earlier), 0
 
     async def invite(team: Founding, scientist: Scientist) -> Decision | None:
         speaker = run.scientist("scientist", scientist)

@@ -1,10 +1,12 @@
 """What comes of a society: a record of each team in its epoch's file, and of each epoch in the result."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.base.files import make_folder, read_text
-from manyheads.base.folders import write
-from manyheads.core import Usage
+from manyheads.base.folders import ABSTRACTS, write
+from manyheads.core import NOTHING, Usage
 from manyheads.core.results import Part
 from manyheads.systems.society.config import SocietyConfig
 from manyheads.team.run import Run
@@ -19,7 +21,11 @@ class TeamRecord(Part):
     """A team, what it wrote, and what became of it. Scientists are masked; `members` begins with the leader."""
 
     number: int
-    """From 1, in its epoch."""
+    """From 1, among those founded in the same epoch."""
+    founded: int = 0
+    """The epoch in which it formed, if its run takes several; else 0."""
+    seed: int = 0
+    """Of its run, while that goes on."""
     members: list[str]
     declined: list[str] = []
     guests: list[str] = []
@@ -44,6 +50,10 @@ class TeamRecord(Part):
     """The society's earlier paper that it repeats."""
     calls: int = 0
     tokens: int = 0
+    stages: int = 0
+    """Epochs that its run has taken, if it takes several."""
+    usage: Usage = NOTHING
+    """Of its run so far, while that goes on."""
     folder: str | None = None
     """Its run folder in the society's, if that is kept."""
     failure: str | None = None
@@ -55,11 +65,24 @@ class EpochRecord(Part):
     number: int
     year: int
     teams: list[TeamRecord] = []
+    """Those that ended in it."""
+    under_way: list[TeamRecord] = []
+    """Those whose runs go on in the next one, the newest last."""
     figures: dict[str, float | None] = {}
     """Of the whole society at the end of the epoch, such as `gini` or `clustering`."""
     usage: dict[str, Usage] = {}
     """Of the invitations, and of the teams' runs."""
     warnings: list[str] = []
+
+    @property
+    def active(self) -> list[TeamRecord]:
+        """All teams of the epoch."""
+        return [*self.teams, *self.under_way]
+
+    @property
+    def formed(self) -> list[TeamRecord]:
+        """Those that formed in it."""
+        return [team for team in self.active if team.founded in (0, self.number)]
 
 
 class EpochSummary(Part):
@@ -70,6 +93,7 @@ class EpochSummary(Part):
     teams: int
     accepted: int
     failed: int = 0
+    under_way: int = 0
     figures: dict[str, float | None] = {}
 
 
@@ -101,6 +125,20 @@ class SocietyResult(Part):
 
 
 SocietyRun = Run[SocietyResult, SocietyConfig]
+
+
+def write_abstracts(folder: Path, epochs: Sequence[EpochRecord]) -> None:
+    """Write all abstracts of a society, for `manyheads measure`."""
+    teams = ((epoch.number, team) for epoch in epochs for team in epoch.teams if team.abstract)
+    lines = (
+        {
+            "id": f"epoch-{team.founded or number}-team-{team.number}",
+            "title": team.title,
+            "abstract": team.abstract,
+        }
+        for number, team in teams
+    )
+    write(folder / ABSTRACTS, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
 
 
 def epoch_file(folder: Path, number: int) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.config import HUMAN, RunConfig
-from manyheads.core import NOTHING
+from manyheads.core import NOTHING, Tally
 from manyheads.core.events import Stage
 from manyheads.core.results import Retrieval
 from manyheads.corpus.corpora import open_corpus
@@ -28,14 +28,16 @@ from manyheads.systems.society.epochs import (
 )
 from manyheads.systems.society.growth import citations_of, ranked
 from manyheads.systems.society.measuring import SocietyMeasures, society_figures
-from manyheads.systems.society.membership import found_teams, join
+from manyheads.systems.society.membership import Founding, found_teams, join
 from manyheads.systems.society.result import (
     EpochRecord,
     EpochSummary,
     SocietyPaper,
     SocietyResult,
     SocietyRun,
+    TeamRecord,
     read_epochs,
+    write_abstracts,
 )
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.run import Run
@@ -85,7 +87,11 @@ async def society(run: SocietyRun) -> None:
                     record = await Epoch(run, number, records, world, corpus, base, measuring).live()
             records.append(record)
             note(run, records, len(base.scientists))
+        if left := len(records[-1].under_way):
+            told = f"{left} teams are under way: they go on if there are more epochs"
+            run.warn(stage_of(len(records)), told)
         cite_corpus(run, records, base)
+        await asyncio.to_thread(write_abstracts, run.folder, records)
 
 
 def cite_corpus(run: SocietyRun, records: Sequence[EpochRecord], base: Ecosystem) -> None:
@@ -116,7 +122,7 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
     result.epochs.append(
         EpochSummary(
             number=last.number, year=last.year, teams=len(last.teams), accepted=counts[-1], failed=failed,
-            figures=last.figures,
+            under_way=len(last.under_way), figures=last.figures,
         )
     )  # fmt: skip
     result.papers, result.figures = sum(counts), society_figures(records)
@@ -126,8 +132,9 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
     result.best = best_papers(records, settings)
     for outcome in ("none", "all"):
         same = [
-            count == (0 if outcome == "none" else sum(team.abstract is not None for team in each.teams))
+            written > 0 and count == (0 if outcome == "none" else written)
             for count, each in zip(counts, records, strict=True)
+            for written in [sum(team.abstract is not None for team in each.teams)]
         ]
         runs = [all(same[at : at + ALIKE]) for at in range(len(same) - ALIKE + 1)]
         if runs and runs[-1] and sum(runs) == 1:
@@ -153,30 +160,35 @@ def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list
 
 
 async def rehearse(run: SocietyRun) -> None:
-    """The questions of a society in memory, for estimates: those of the first epoch, as often as there are epochs."""
-    settings, shared = run.settings, team_config(run.config)
-    teams = found_teams(run.config.seed, 1, run.literature.scientists, settings)
-    await join(run, stage_of(1), teams, settings.team_limit)
-    spent = run.spent
+    """The questions of a society in memory, for estimates: those of the first epoch's teams, and in proportion to their members those
+    of the others."""
+    settings, shared, epochs = run.settings, team_config(run.config), run.settings.epochs
+
+    def founded(epoch: int) -> list[Founding]:
+        return found_teams(run.config.seed, epoch, run.literature.scientists, settings, {})
+
+    teams, work = founded(1), Tally()
+    await join(run, stage_of(1), teams, settings.team_limit, {})
     for team in teams:
-        config = config_of(shared, team, run.config.corpus)
+        record = TeamRecord(number=team.number, seed=team.seed, members=[one.name for one in team.members])
         quiet = Run(
-            config,
-            run.host,
-            run.roles,
-            run.literature,
-            lambda event: None,
-            VIRSCI.result(),
-            library=run.library,
-        )
+            config_of(shared, record, run.config.corpus), run.host, run.roles, run.literature, lambda event: None,
+            VIRSCI.result(), run.insiders, library=run.library,
+        )  # fmt: skip
+        run.insiders.clear()
         try:
             await VIRSCI.run(quiet)
         finally:
-            spent.pay(TEAMS, quiet.usage)
-    invitations, work = spent[stage_of(1)], spent.get(TEAMS, NOTHING)
-    for number in range(2, settings.epochs + 1):
-        spent.pay(stage_of(number), invitations)
-        spent.pay(TEAMS, work)
+            for stage, spent in quiet.spent.items():
+                work.pay(stage, spent)
+    invitations, members = run.spent[stage_of(1)], sum(team.size for team in teams)
+    for number in range(1, epochs + 1):
+        share = sum(team.size for team in founded(number)) / members
+        if number > 1:
+            run.spent.pay(stage_of(number), invitations.times(share))
+        # of a team founded in this epoch: all its stages, or one in each that follows
+        for stage in [*work][: epochs - number if settings.pace == "stage" else None]:
+            run.spent.pay(TEAMS, work[stage].times(share))
 
 
 def essence(result: SocietyResult) -> Iterator[tuple[str, str]]:
@@ -220,6 +232,7 @@ SOCIETY = System(
     needs=needs,
     corpus=lambda config: True,
     nests=True,
+    team=lambda config: team_config(config).settings,
     searches=lambda config, roles: VIRSCI.searches(team_config(config), roles),
     check=check,
     read=read_past,

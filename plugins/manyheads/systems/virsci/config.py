@@ -127,6 +127,17 @@ class VirSciConfig(DiscussionSettings):
     peer_review: PeerReviewConfig = Field(
         default=PeerReviewConfig(), exclude_if=lambda value: value == PeerReviewConfig()
     )
+    worlds: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    """Corpora, one for each stage after the team is formed; the run ends before a stage that has none. Set by a society
+    whose teams do one stage a year; without any, all stages see the config's corpus."""
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        return self.worlds
+
+    def course(self) -> dict[str, Any]:
+        """Without the worlds: a stage that is over has seen its own."""
+        return self.model_dump(mode="json", exclude={"worlds"})
 
 
 class TopicInput(Inputs):

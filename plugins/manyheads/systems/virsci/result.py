@@ -161,6 +161,10 @@ class VirSciResult(TeamResult):
     """None where none is held."""
     peer_review: PeerReviews | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted where none is held."""
+    stages: list[str] = Field(default=[], exclude_if=lambda value: not value)
+    """Of a run whose stages see a corpus each: those that have begun."""
+    waits_for: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The stage of such a run that has no corpus yet; None if the run is over."""
     guests: list[Guest] = []
     joint_papers: list[JointPapers] | None = None
     """Pairs of members, candidates and guests who have written together, from the corpus; None in results of earlier versions."""

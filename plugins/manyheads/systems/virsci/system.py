@@ -1,5 +1,6 @@
 """VirSci, end to end: a team of digital-twin scientists finds a topic, an idea and an abstract (VirSci 2025, §3.2, App. B.1)."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic
@@ -31,21 +32,44 @@ async def virsci(run: VirSciRun) -> None:
     those of self-review out of comparisons at equal cost (App. B.1). Peer reviewers are left out, too.
     """
     team = await select_team(run)
+    with suppress(StageOverError):
+        await _work(run, team)
+    run.result.hear(run.guests)
+    note_joint_papers(run)
+
+
+async def _work(run: VirSciRun, team: Team) -> None:
     result, joined = run.result, len(team.members)
     starts = [one.topic or one.title or one.text for one in (run.material.ideas if run.material else ())]
     if (topic := run.config.inputs.topic or next(iter(starts), None)) is None:
+        await enter(run, "topic")
         topic = await find_topic(run, team)
     else:
         result.topic, result.turns["topic"] = Topic(topic=topic, fixed=True), 0
     rounds = await _rounds(run, team, topic)
     first, last = rounds[0], rounds[-1]
     if run.settings.peer_review.enabled:
+        await enter(run, "peer_review")
         await review_by_peers(run, team, last.manuscript)
         result.turns |= last.turns
     turns = sum((first.turns | {"abstract": first.manuscript.written}).values())
     result.inference_cost = result.turns["topic"] * joined + turns * len(team.members)
-    result.hear(run.guests)
-    note_joint_papers(run)
+
+
+class StageOverError(Exception):
+    """The next stage has no corpus yet; see `VirSciConfig.worlds`."""
+
+
+async def enter(run: VirSciRun, stage: str) -> None:
+    """Let a stage see its own corpus, if stages have some. Raises `StageOverError` if there is none for it yet."""
+    worlds, stages = run.settings.worlds, run.result.stages
+    if not worlds or run.open_world is None:
+        return
+    if len(stages) == len(worlds):
+        run.result.waits_for = stage
+        raise StageOverError(stage)
+    run.literature = await run.open_world(worlds[len(stages)])
+    stages.append(stage)
 
 
 @dataclass
@@ -82,6 +106,7 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[IdeaRound]:
         rounds.append(last)
         if (reviews := result.self_review) is None:
             return rounds
+        await enter(run, STAGE)
         last.review = review = await review_and_revise(run, team, last.manuscript, reviews)
         result.turns |= last.turns
         if not review.too_close:
@@ -107,9 +132,11 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[IdeaRound
     before = earlier[-1].turns if earlier else dict.fromkeys(("idea", "novelty", "abstract"), 0)
     discarded = [DiscardedIdea(one.chosen, one.review.too_close) for one in earlier if one.review]
     numbered, result = sum(len(one.ideas) for one in earlier), run.result
+    await enter(run, "idea")
     ideas, picked = await find_ideas(run, team, topic, discarded, before=before["idea"], numbered=numbered)
     if run.settings.novelty.enabled and len(picked) != 1:
         kept = picked or most_confident(ideas, run.settings.ideas.keep)
+        await enter(run, VOTE)
         chosen, ballots, tie = await most_novel(run, team, kept, before=before["novelty"])
         items = [run.wording(idea) for idea in kept]
         turn = max(ballot.turn for ballot in ballots)
@@ -121,6 +148,7 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[IdeaRound
     else:
         chosen, ballots = (picked or ideas)[-1], list[Ballot]()
         result.choose([chosen], chosen, 0, None)
+    await enter(run, "abstract")
     manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
     last = IdeaRound(ideas, chosen, ballots, manuscript)
     result.turns |= last.turns

@@ -1,0 +1,114 @@
+"""What publications print stands beside a suite's own numbers; the size of a publication; the list of suites with costs."""
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources
+from manyheads.suites.catalogue import sizes_of
+from manyheads.suites.cells import Load
+from manyheads.suites.report import Results, small_sample
+from manyheads.suites.spec import Suite, read_suite, suite_names
+from manyheads.systems.loading import load
+from support.command import manyheads_command
+
+SUITE = """
+title: Owls
+version: 1
+table: "A paper, Table 1"
+sources: [owls]
+configs: [conference-review]
+set: {conference-review.repeats: 1, subject: owls.md}
+grid: {conference-review.example: [borderline-accept, borderline-reject]}
+repeats: 1
+paper: {repeats: 20, set: {conference-review.repeats: 3}}
+measures: [usage.calls]
+plot: {kind: bars, x: conference-review.example, value: usage.calls}
+"""
+HEAD = "condition,measure,value,where,model\n"
+ROW = "conference-review.example=borderline-accept,usage.calls,3,Table 1,GPT-4o\n"
+
+
+def write(folder: Path, published: str = HEAD + ROW) -> str:
+    (folder / "owls").mkdir(exist_ok=True)
+    (folder / "owls/owls.md").write_text("We plan with owls.", encoding="utf-8")
+    suite = SUITE.replace("owls.md", str(folder / "owls/owls.md"))
+    (folder / "owls/suite.yaml").write_text(suite, encoding="utf-8")
+    (folder / "owls/published.csv").write_text(published, encoding="utf-8")
+    return str(folder / "owls")
+
+
+def test_the_size_of_a_publication_replaces_what_it_names(tmp_path: Path) -> None:
+    quick, paper = (read_suite(write(tmp_path), Resources.of(), None, size) for size in ("quick", "paper"))
+    assert (quick.spec.repeats, paper.spec.repeats) == (1, 20)
+    assert quick.spec.set == {**paper.spec.set, "conference-review.repeats": 1}
+    assert paper.spec.set["conference-review.repeats"] == 3
+    assert quick.spec.grid == paper.spec.grid
+    assert "20" in small_sample(quick, 1)
+    assert "20" in small_sample(paper, 19)
+    assert not small_sample(paper, 20)
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        (HEAD + ROW.replace("=borderline-accept", "=9"), ["published.csv:2", "=9", "=borderline-accept"]),
+        (HEAD + ROW.replace("calls", "owls"), ["published.csv:2", "usage.owls"]),
+        (HEAD + ROW + ROW.replace(",3,", ",three,"), ["published.csv:3", "three"]),
+        (ROW, ["condition", "measure", "value", "where", "model"]),
+    ],
+)
+def test_a_published_row_must_be_of_the_suite(tmp_path: Path, table: str, named: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_suite(write(tmp_path, table), Resources.of())
+    assert all(name in str(caught.value) for name in named)
+
+
+def test_a_published_number_stands_beside_ours_and_is_in_no_mean(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = manyheads_command("eval", "owls", "-o", "out", cwd=tmp_path)
+    assert done.code == 0, done.err
+    suite = read_suite(str(tmp_path / "owls"), Resources.of())
+    [first, other] = Results(suite.spec, [], published=suite.published).entries
+    assert [each.value for each in Results(suite.spec, [], published=suite.published).beside(first)] == [3]
+    assert not Results(suite.spec, [], published=suite.published).beside(other)
+    page, table = (
+        (tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("report.html", "summary.csv")
+    )
+    assert "GPT-4o" in page
+    assert "A paper, Table 1" in page
+    assert "A small sample" in page
+    assert "GPT-4o" not in table
+    assert ",1.0," in table
+
+
+def test_a_suite_without_the_size_of_a_paper_says_so(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    text = SUITE.replace("paper: {repeats: 20, set: {conference-review.repeats: 3}}\n", "")
+    (tmp_path / "mine/suite.yaml").write_text(text, encoding="utf-8")
+    done = manyheads_command("eval", "mine", "--preset", "paper", cwd=tmp_path)
+    assert "--preset paper" in done.message
+
+
+async def test_a_suite_is_estimated_at_both_sizes(tmp_path: Path) -> None:
+    def load_for(suite: Suite) -> Load:
+        return lambda keys, system: load([*suite.spec.configs], keys, system=system, strict=False)
+
+    suite, [once, paper] = await sizes_of(write(tmp_path), Resources.of(), load_for, ())
+    assert suite.spec.table == "A paper, Table 1"
+    assert once.usage
+    assert paper.usage
+    assert (once.runs, once.usage.calls) == (2, 2)
+    assert (paper.runs, paper.usage.calls) == (40, 120)
+
+
+@pytest.mark.slow
+def test_the_list_names_each_suite_with_its_cost(tmp_path: Path) -> None:
+    done = manyheads_command("eval", "--list", "-m", "openai/gpt-4o-mini", cwd=tmp_path)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("team-size "))
+    assert lines[at + 1].split()[::2][:2] == ["once", "runs"]
+    assert "USD" in lines[at + 1]
+    assert len([line for line in lines if line.startswith("  once")]) == len(suite_names(Resources.of()))

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.base.text import ABSENT, NOTHING, count, csv_text, decimals_of, rounded
 from manyheads.measures import BY_FIELD
+from manyheads.measures.agreement import pearson
 from manyheads.measures.statistics import (
     Ends,
     Mean,
@@ -392,7 +393,8 @@ def draw_suite(
         earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
-    panels = list(_panels(spec.plot, results))
+    scatter = spec.plot.kind == "scatter"
+    panels = list((_scatters if scatter else _panels)(spec.plot, results))
     draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files, columns)
     return files
 
@@ -417,6 +419,25 @@ def _panels(plot: PlotConfig, results: Results) -> Iterator[Panel]:
         yield Panel(measure, title, title_of(plot.x), title_of(plot.y) if plot.y else "", points)
 
 
+def _scatters(plot: PlotConfig, results: Results) -> Iterator[Panel]:
+    """A panel for each measure, with a point for each cell that has it and x."""
+    for y in plot.value:
+        both = [row.values for row in results.rows if {plot.x, y} <= row.values.keys()]
+        points = tuple(PlotPoint(str(values[plot.x]), "", values[y]) for values in both)
+        yield Panel(y, correlation(results, plot.x, y), title_of(plot.x), title_of(y), points)
+
+
+def correlation(results: Results, x: str, y: str) -> str:
+    """Pearson's r of two measures over all cells, with its interval."""
+    pairs = [(row.values[x], row.values[y]) for row in results.rows if {x, y} <= row.values.keys()]
+    found = pearson([one for one, _ in pairs], [other for _, other in pairs], results.spec.level)
+    names = " and ".join(name.upper() if name in LABELS else name for name in (x, y))
+    if found is None:
+        return f"{names}: no correlation, as there are too few cells ({len(pairs)}), or all values are equal"
+    within = f"({found.level:.0%} interval {found.low:.2f} to {found.high:.2f})"
+    return f"{names}: Pearson r = {found.estimate:.2f} {within}, n = {found.n}".replace("-0.", "−0.")
+
+
 def caption_of(plot: PlotConfig, results: Results) -> str:
     """The caption: intervals, n, cells left out, and the offline model."""
     entries = [entry for entry in results.entries if entry.measure in plot.value]
@@ -424,7 +445,7 @@ def caption_of(plot: PlotConfig, results: Results) -> str:
     n = f"{counts[0]} to {counts[-1]} {unit}" if counts[1:] else count(counts[0], unit[:-1])
     out, unknown = (max(getattr(entry, name) for entry in entries) for name in ("left_out", "unknown"))
     shown = "" if plot.kind == "heatmap" else f", {entries[0].level:.0%} interval thin or shaded"
-    parts = [f"mean ± standard error{shown}, n = {n}"]
+    parts = [f"mean ± standard error{shown}, n = {n}" if plot.kind != "scatter" else "one point a cell"]
     parts += [f"cells left out of a condition: up to {out}"] if out else []
     parts += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
     parts += ["hollow or in brackets: as published"] if any(map(results.beside, entries)) else []

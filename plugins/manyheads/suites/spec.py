@@ -124,10 +124,10 @@ class MeasuringConfig(Strict):
 class PlotConfig(Strict):
     """One panel for each of `value` and each combination of the axes that are neither `x` nor `y`."""
 
-    kind: Literal["heatmap", "lines", "bars"]
-    """A table of colours, or means with standard errors."""
-    x: str
-    """The horizontal axis."""
+    kind: Literal["heatmap", "lines", "bars", "scatter"]
+    """A table of colours, means with standard errors, or a point for each cell with Pearson's r."""
+    x: Annotated[str, BeforeValidator(lambda value: "on" if value is True else value)]
+    """The horizontal axis; of a scatter plot, a measure."""
     y: str | None = None
     """The vertical axis of a heat map; the colours of lines or bars."""
     value: tuple[MeasureName, ...] = Field(min_length=1)
@@ -310,7 +310,10 @@ class SuiteSpec(Strict):
     def _can_be_drawn(self) -> "SuiteSpec":
         if (plot := self.plot) is None:
             return self
-        for name, axis in (("x", plot.x), ("y", plot.y)):
+        scatter = plot.kind == "scatter"
+        if scatter and (plot.x not in self.measures or plot.y is not None):
+            raise ValueError("plot: a scatter plot has a measure of the suite as x, and no y")
+        for name, axis in () if scatter else (("x", plot.x), ("y", plot.y)):
             if axis not in self.axes and (axis is not None or plot.kind == "heatmap"):
                 raise ValueError(f"plot.{name}: {axis} is not an axis of grid or variants")
         if plot.x == plot.y:

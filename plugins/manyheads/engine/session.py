@@ -13,7 +13,7 @@ from typing import Any
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import Seeks
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import CorpusError, JournalError, ModelError, UserError, missing_extra
+from manyheads.base.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.base.files import cache_folder, make_folder
 from manyheads.base.folders import JOURNAL, writing
 from manyheads.base.papers import Literature, NoLiterature
@@ -283,7 +283,7 @@ class Session:
         """A run whose paper could not be fetched, or whose model could not be asked at all, and to which no person has replied,
         leaves no folder."""
         paid = any(each.spent.tokens for each in ledgers)
-        unasked = isinstance(error, ModelError | CorpusError) and not paid and not replies_told(self.folder)
+        unasked = isinstance(error, ModelError) and not paid and not replies_told(self.folder)
         if unasked or (
             error
             and system_of(self.config).papers_elsewhere(self.config)

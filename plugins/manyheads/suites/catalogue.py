@@ -16,7 +16,7 @@ from manyheads.suites.spec import Preset, Suite, read_suite
 
 SAMPLE = 3
 """Runs of a suite that are estimated; the others are taken to be like them."""
-SECONDS = 2.0
+SECONDS = 1.0
 """Most seconds of process time for each of these."""
 
 

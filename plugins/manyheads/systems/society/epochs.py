@@ -19,8 +19,10 @@ from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import Judged
 from manyheads.core.results import RESULT
+from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.layers import write_layer
+from manyheads.corpus.meta import read_meta
 from manyheads.engine.children import run_below
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import spent_in
@@ -291,11 +293,14 @@ def share_past(folder: Path, source: Path, after: int | None) -> None:
 
 
 def read_past(config: RunConfig) -> str | None:
-    """Check the society to go on from; returns what it is, None if there is none.
+    """Check the corpus, and the society to go on from; returns what that is, None if there is none.
 
     Raises:
+        CorpusError: the corpus has too few scientists.
         SubjectError: it is no society, of another corpus, or has not come so far.
     """
+    meta = read_meta(resolve_corpus(config.corpus, embedding=config.embedding))
+    need_people(meta.counts.scientists, config.settings, config.corpus)
     inputs = config.inputs
     if inputs.branch is None:
         return None

@@ -18,7 +18,6 @@ from manyheads.systems.society.epochs import (
     TEAMS,
     Epoch,
     config_of,
-    need_people,
     read_past,
     share_past,
     stage_of,
@@ -51,12 +50,10 @@ async def society(run: SocietyRun) -> None:
     """Live the epochs that have no record yet, each on the ecosystem that the one before left.
 
     Raises:
-        CorpusError: the corpus has too few scientists.
         ConfigError: abstracts are to be accepted by a measure that the corpus does not allow.
     """
     settings, config = run.settings, run.config
     async with open_corpus(config.corpus, config.embedding) as base:
-        need_people(len(base.scientists), settings, config.corpus)
         by = settings.acceptance.by
         if by != "mark" and not base.meta.counts.contemporary:
             hint = "--set society.acceptance.by=mark, or a corpus with papers from its bound on"

@@ -141,34 +141,25 @@ def write_layer(
         one for one in scientists
         if one.name not in known or profile_text(known[one.name]) != profile_text(one)
     ]  # fmt: skip
-    embedded: Vectors = np.zeros((0, meta.embedding.dim), dtype=np.float32)
-    if fresh:
-        embedded = below.embedder.embed([profile_text(one) for one in fresh])
+    texts, none = [profile_text(one) for one in fresh], np.zeros((0, meta.embedding.dim), dtype=np.float32)
+    embedded = below.embedder.embed(texts) if texts else none
     changes = LayerChanges(
         papers=tuple(papers), scientists=tuple(scientists), profiles=tuple(one.name for one in fresh),
         citations=dict(citations),
     ).model_dump_json(exclude_defaults=True)  # fmt: skip
     digest = hashlib.blake2b(meta.fingerprint.encode(), digest_size=16)
     digest.update(changes.encode() + vectors.tobytes())
-    layer = LayerMeta(
-        base=os.path.abspath(base.folder), base_fingerprint=base.meta.fingerprint,
-        below=os.path.relpath(under, os.path.abspath(folder)) if meta.layer else None,
-        below_fingerprint=meta.fingerprint, year=year,
-    )  # fmt: skip
-    counts = meta.counts.model_copy(
-        update={
-            "past": meta.counts.past + len(papers),
-            "scientists": meta.counts.scientists + sum(one.name not in known for one in scientists),
-        }
-    )
+    more = {"past": len(papers), "scientists": sum(one.name not in known for one in scientists)}
     own = {
-        "layer": layer,
-        "counts": counts,
-        "past_years": (meta.past_years[0], year),
-        "rejects": (),
-        "seconds": 0,
-    }
-    described = meta.model_copy(update={**own, "fingerprint": digest.hexdigest()})
+        "layer": LayerMeta(
+            base=os.path.abspath(base.folder), base_fingerprint=base.meta.fingerprint,
+            below=os.path.relpath(under, os.path.abspath(folder)) if meta.layer else None,
+            below_fingerprint=meta.fingerprint, year=year,
+        ),
+        "counts": meta.counts.model_copy(update={key: getattr(meta.counts, key) + n for key, n in more.items()}),
+        "past_years": (meta.past_years[0], year), "fingerprint": digest.hexdigest(), "rejects": (), "seconds": 0,
+    }  # fmt: skip
+    described = meta.model_copy(update=own)
     with writable(folder, CorpusError, "free some space, or run in another folder"):
         make_folder(folder.parent)
         shutil.rmtree(folder, ignore_errors=True)

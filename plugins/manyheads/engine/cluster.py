@@ -446,6 +446,8 @@ class _Desk:
                 raise JournalError(f"{path}: a worker names a file outside the run's folder")
             if kind == "gone":
                 path.unlink(missing_ok=True)
+                with suppress(OSError):  # up to the first folder that has more
+                    os.removedirs(path.parent)
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "more":

@@ -264,17 +264,18 @@ def roles_of(config: RunConfig) -> Roles:
 
 
 def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """Roles that would use tools but cannot, a line each; they invite guests by a field instead."""
+    """Roles that would use tools or see pictures but cannot, a line each; they invite guests by a field instead."""
     system = system_of(config)
-    if not system.searches(config, roles):
-        return
+    searching = system.searches(config, roles)
     for role in sorted({role for role, _ in system.needs(config)}):
         card = roles.card(role)
         alias = config.alias_of(role, card.model)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
-        if own and not model.calls_tools and model.provider not in FREE:
-            name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
+        name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
+        if searching and own and not model.calls_tools and model.provider not in FREE:
             yield f"{name} cannot call tools: {role} works without {tools}"
+        if role in system.pictures and not model.sees:
+            yield f"{name} cannot see: {role} works without pictures"
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

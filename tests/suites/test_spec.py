@@ -195,6 +195,7 @@ def test_conditions_are_compared_where_they_agree_otherwise() -> None:
         ({"plot": {"kind": "heatmap", "x": "team.size", "value": "hd"}}, "plot.y"),
         ({"plot": {"kind": "lines", "x": "topic", "value": "hd"}}, "plot.x: topic"),
         ({"plot": {"kind": "lines", "x": "team.size", "value": "cd"}}, "not among the measures"),
+        ({"plot": {"kind": "scatter", "x": "team.size", "value": "hd"}}, "scatter"),
     ],
 )  # fmt: skip
 def test_a_suite_that_does_not_fit_is_refused(keys: dict[str, Any], said: str) -> None:

@@ -12,7 +12,15 @@ import pytest
 
 from manyheads.suites.cells import CellRow
 from manyheads.suites.page import answer, write_suite_page
-from manyheads.suites.report import Results, SummaryEntry, caption_of, draw_suite, summary_table, with_error
+from manyheads.suites.report import (
+    Results,
+    SummaryEntry,
+    caption_of,
+    correlation,
+    draw_suite,
+    summary_table,
+    with_error,
+)
 from manyheads.suites.spec import Suite, SuiteSpec
 from support.suites import SPEC, words_of
 
@@ -265,6 +273,36 @@ def test_pictures_are_drawn_with_gaps_where_there_is_nothing(kind: str, tmp_path
     again.mkdir()
     draw_suite(Results(spec, ROWS), again)
     assert (again / "plot.svg").read_bytes() == svg.read_bytes()
+
+
+def clouds(*pairs: tuple[float, float]) -> Results:
+    """A scatter plot's results, with ON and HD of each cell, and a cell that lacks one."""
+    plot = {"kind": "scatter", "x": "on", "value": "hd"}
+    spec = SuiteSpec.model_validate({**SPECIFIED.model_dump(), "measures": ["on", "hd"], "plot": plot})
+    rows = [row(SMALL, seed, hd) for seed, (_, hd) in enumerate(pairs)]
+    both = [
+        each.model_copy(update={"values": {**each.values, "on": on}})
+        for each, (on, _) in zip(rows, pairs, strict=True)
+    ]
+    return Results(spec, [*both, row(LARGE, 0, 9.0)])
+
+
+def test_the_correlation_of_two_measures_is_over_cells_that_have_both() -> None:
+    text = correlation(clouds((1, 2), (2, 1), (3, 4), (4, 3), (5, 5)), "on", "hd")
+    # by hand: r = 8 / 10; Fisher: tanh(atanh(0.8) ± 1.96 / √2)
+    assert all(part in text for part in ("ON and HD", "r = 0.80", "−0.28 to 0.99", "n = 5")), text
+    for few in (clouds((1, 2), (2, 1), (3, 4)), clouds(*[(1, each) for each in range(5)])):
+        assert "r =" not in correlation(few, "on", "hd")
+
+
+@pytest.mark.slow
+def test_a_scatter_plot_has_its_axes_and_its_correlation(tmp_path: Path) -> None:
+    results = clouds((1, 2), (2, 1), (3, 4), (4, 3), (5, 5))
+    _, svg = draw_suite(results, tmp_path)
+    drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text("utf-8")))
+    for word in ("ON, overall novelty", "HD, historical dissimilarity", "r = 0.80"):
+        assert word in drawn, word
+    assert "r = 0.80" in page_of(Suite("mine", results.spec), 3, results)
 
 
 @pytest.mark.slow

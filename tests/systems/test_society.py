@@ -28,6 +28,9 @@ from manyheads.systems.society.epochs import share_past, team_config
 from manyheads.systems.society.growth import accept, awake
 from manyheads.systems.society.membership import candidates, draw_size, found_teams
 from manyheads.systems.society.result import EpochRecord, TeamRecord, read_epochs, write_epoch
+from manyheads.systems.virsci import system as virsci
+from manyheads.systems.virsci.result import VirSciRun
+from manyheads.team.team import Team
 from support.command import manyheads_command, start
 from support.societies import write_society
 
@@ -277,11 +280,11 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_team_does_one_stage_an_epoch_and_sees_the_state_of_each(staged: Path) -> None:
     epochs, run = read_epochs(staged), load_result(staged)
     assert [len(epoch.teams) for epoch in epochs] == [0] * 5 + [1] * 2
-    assert [team.stages for team in epochs[4].under_way] == [4, 3, 2, 1, 0]
+    assert [team.stage for team in epochs[4].under_way] == [*reversed(STAGES[:4]), None]
     assert [team.number for team in epochs[-1].formed] == [1]
     [first], [second] = epochs[5].teams, epochs[6].teams
     for epoch, team in ((6, first), (7, second)):
-        assert (team.founded, team.stages) == (epoch - 5, 5)
+        assert (team.founded, team.stage) == (epoch - 5, "peer_review")
         assert team.paper in (None, f"epoch-{epoch - 5}-team-1")
         async with open_corpus(str(staged / f"epochs/{team.founded:03d}")) as world:
             assert all(world.scientist(team.members[0]).collaborators[name] for name in team.members[1:])
@@ -316,6 +319,29 @@ async def test_a_paced_society_that_was_stopped_or_goes_on_later_is_the_same(
     names = [name for name in then["epochs"] if name.count("/") == 1]
     assert [json.loads(now[name]) for name in names] == [json.loads(then[name]) for name in names]
     assert now["result"]["usage"] == then["result"]["usage"]
+
+
+@pytest.mark.slow
+async def test_a_team_whose_topic_stage_fails_is_over_and_the_others_go_on(tmp_path: Path) -> None:
+    find, failed = virsci.find_topic, list[str]()
+
+    async def find_or_fail(run: VirSciRun, team: Team) -> str:
+        topic, place = await find(run, team), str(run.folder)
+        if place.endswith("001-teams/0001"):
+            failed.append(place)
+            raise ModelError("no answer")
+        return topic
+
+    with patch.object(virsci, "find_topic", find_or_fail):
+        await live(tmp_path / "run", *STAGED, "teams=2", "epochs=3")
+    epochs, run = read_epochs(tmp_path / "run"), load_result(tmp_path / "run")
+    [team] = epochs[1].teams
+    assert (len(failed), team.failure, team.stage, team.accepted) == (1, "no answer", "topic", False)
+    assert [(team.founded, team.stage) for team in epochs[2].under_way] == [
+        (1, "idea"), (2, "topic"), (2, "topic"), (3, None), (3, None),
+    ]  # fmt: skip
+    assert run.usage.calls == sum(usage.calls for epoch in epochs for usage in epoch.usage.values())
+    assert [(each.failed, each.under_way) for each in run.result.epochs] == [(0, 2), (1, 3), (0, 5)]
 
 
 @pytest.mark.slow

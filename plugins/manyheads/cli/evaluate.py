@@ -176,11 +176,13 @@ def _check_shards(options: Evaluating) -> None:
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     from manyheads.report.plots import WITHOUT
-    from manyheads.suites.report import OFFLINE_NOTE
+    from manyheads.suites.report import OFFLINE_NOTE, verdicts
 
     results = evaluation.results
     say(f"{suite.name}: mean ± standard error over n {results.unit}")
     safe_console().print(_table(results))
+    for line in verdicts(results):
+        say(line)
     _explain(results)
     if warned := sum(bool(row.warnings) for row in results.rows):
         say(f"{warned} of {len(results.rows)} cells finished with warnings; see the report", err=True)

@@ -256,6 +256,17 @@ def _statistic(name: str, called: float | None, one: Any, other: Any, good: Any)
             return np.where(same, np.nan, pearsonr(one, other, axis=1).statistic)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 
+def pearson(one: Sequence[float], other: Sequence[float], level: float = LEVEL) -> FigureInterval | None:
+    """Pearson's r with Fisher's interval; None for fewer than four pairs, or where all values of a side are equal."""
+    from scipy.stats import pearsonr
+
+    if len(one) <= LEAST or min(len(set(one)), len(set(other))) < 2:
+        return None
+    found: Any = pearsonr(one, other)
+    low, high = found.confidence_interval(level)
+    return FigureInterval(float(found.statistic), float(low), float(high), len(one), level)
+
+
 # RatingTable by criterion, and a score beside them.
 
 

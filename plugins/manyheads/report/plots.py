@@ -18,7 +18,7 @@ from manyheads.base.files import make_folder, writable
 from manyheads.base.text import count, decimals_of, rounded
 from manyheads.measures.agreement import RatingSummary
 
-Kind = Literal["heatmap", "lines", "bars"]
+Kind = Literal["heatmap", "lines", "bars", "scatter"]
 KINDS = (".png", ".svg", ".pdf")
 WITHOUT = "drawing needs matplotlib, which is not installed; it is in the extra plots of manyheads"
 LABELS = {
@@ -123,14 +123,10 @@ def scatter_plot(summary: RatingSummary, path: Path) -> None:
     from matplotlib.figure import Figure
 
     x, y = pairs.scores, pairs.ratings
-    slope, intercept = linear_regression(x, y)
     with rc_context({**STYLE, "axes.grid.axis": "both"}):
         figure = Figure(figsize=(6.4, 5.2))
         axes = figure.subplots()
-        axes.scatter(x, y, s=34, color=COLOURS[0], alpha=0.6, linewidths=0, zorder=3)
-        ends = (min(x), max(x))
-        line = [intercept + slope * end for end in ends]
-        axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
+        _scatter(axes, x, y)
         axes.set_xlabel(LABELS.get(summary.by, summary.by))
         scale = summary.criteria[summary.on].scale
         ends = f" ({scale[0]:g} to {scale[1]:g})" if scale else ""
@@ -172,6 +168,10 @@ def draw(
                 continue
             if kind == "heatmap":
                 _heatmap(axes, panel)
+            elif kind == "scatter":
+                axes.set_ylabel(panel.y)
+                points = [(float(point.x), point.mean) for point in panel.points if point.mean is not None]
+                _scatter(axes, *zip(*points, strict=True))
             else:
                 _lines_or_bars(axes, panel, series, bars=kind == "bars")
             groups.setdefault(panel.measure, []).append(axes)
@@ -244,6 +244,15 @@ def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> 
     with writable(path, error_type, f"name another {option}"):
         make_folder(path.parent)
         figure.savefig(path, metadata=undated)
+
+
+def _scatter(axes: Any, x: Sequence[float], y: Sequence[float]) -> None:
+    """Points, and the regression line if x varies."""
+    axes.scatter(x, y, s=34, color=COLOURS[0], alpha=0.6, linewidths=0, zorder=3)
+    if (ends := (min(x), max(x)))[0] < ends[1]:
+        slope, intercept = linear_regression(x, y)
+        line = [intercept + slope * end for end in ends]
+        axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
 
 
 def _heatmap(axes: Any, panel: Panel) -> None:

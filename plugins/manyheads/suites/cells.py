@@ -99,7 +99,9 @@ def judge_of(config: RunConfig) -> Judge:
 Load: TypeAlias = Callable[[tuple[str, ...], str | None], RunConfig]
 """Loads a config from the suite's own and `key=value` settings, read by the run's system or by another."""
 LONGEST = 60
-CELLS, RUN = "cells", "run"
+CELLS, RUN, RIVALS = "cells", "run", "rivals"
+MOST_TOKENS = 10**9
+"""Stands for the tokens of a run that is not over yet."""
 
 
 @dataclass(frozen=True)
@@ -181,11 +183,16 @@ STAND_IN = f"An idea of another run\n\n{'We plan with owls. ' * 50}"
 
 def expected_runs(jobs: Iterable[Job]) -> list[RunConfig]:
     """The configs of runs for an estimate: with a stand-in for the idea that another job has yet to write."""
-    return [
-        _with_inputs(job.config, job.config.seed, idea=STAND_IN) if job.after else job.config
-        for job in jobs
-        if job.kind == RUN
-    ]
+    runs = {job.key: job for job in jobs if job.kind == RUN}
+
+    def expected(job: Job) -> RunConfig:
+        if not job.after:
+            return job.config
+        if getattr(job.config.settings, "like", None):  # as many tokens as another run, which may be over
+            return runs[job.after[0]].config if job.after[0] in runs else job.config
+        return _with_inputs(job.config, job.config.seed, idea=STAND_IN)
+
+    return [*map(expected, runs.values())]
 
 
 class _Expansion:
@@ -217,7 +224,18 @@ class _Expansion:
             others = judged_in(config) - {kind}
             key = f"{kind}s/{self._name(self._without(condition, others), case, seed)}"
             label, after = f"{kind} of {_kind(condition, case)}, seed {seed}", tuple(run.key for run in runs)
-            judge = _with_inputs(judge, seed, **{name: folders})
+            inputs = {name: folders}
+            if RIVALS in system_of(judge).slots and self._spec.rivals:
+                if (rival := self._spec.rivals.get(str(condition[VARIANT]))) is None:
+                    return  # others are compared with it
+                their = [self._run({**condition, VARIANT: rival}, case, each.config.seed) for each in runs]
+                inputs[RIVALS] = tuple(str(each.folder) for each in their)
+                key, label, after = (
+                    f"{key}-{rival}",
+                    f"{label}, and {rival}",
+                    (*after, *(each.key for each in their)),
+                )
+            judge = _with_inputs(judge, seed, **inputs)
             yield Job(key, self._folder / key, judge, label, after, kind, label_of(condition))
             return
         own = {key: value for key, value in self._spec.settings(condition).items() if root(key) == kind}
@@ -254,6 +272,9 @@ class _Expansion:
         if first != condition:
             base = self._run(first, case, seed)
             inputs, after = {"idea": str(base.folder)}, (base.key,)
+        if other := self._spec.like.get(str(condition.get(VARIANT))):
+            base = self._run({**condition, VARIANT: other}, case, seed)
+            config, after = _held_to(config, str(base.folder)), (base.key,)
         config = _with_inputs(config, seed, **inputs).model_copy(update={"name": self._suite.name})
         label = f"{_kind(steered, case)}, seed {seed}"
         return Job(key, self._folder / key, config, label, after, group=label_of(steered))
@@ -263,7 +284,10 @@ class _Expansion:
         kept = {axis: value for axis, value in condition.items() if root(axis) not in sections}
         if self._spec.variants:
             left = {
-                name: {key: value for key, value in keys.items() if root(key) not in sections}
+                name: (
+                    {key: value for key, value in keys.items() if root(key) not in sections},
+                    self._spec.like.get(name),
+                )
                 for name, keys in self._spec.variants.items()
             }
             alike = [name for name, keys in left.items() if keys == left[condition[VARIANT]]]
@@ -294,6 +318,16 @@ def _mark(exact: Any) -> str:
     return hash_of(json.dumps(exact, sort_keys=True, default=str))[:8]
 
 
+def _held_to(config: RunConfig, folder: str | None) -> RunConfig:
+    """A baseline's config with the run whose tokens it gets, or for a check, with any number. Raises `ConfigError` if it takes none."""
+    if not hasattr(config.settings, "like"):
+        raise ConfigError(
+            f"like: {config.system} cannot be held to another run's tokens", hint="such as system: single"
+        )
+    own = {"like": folder, "tokens": None if folder else MOST_TOKENS}
+    return config.model_copy(update={"settings": config.settings.model_copy(update=own)})
+
+
 def _with_inputs(config: RunConfig, seed: int, **inputs: Any) -> RunConfig:
     return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs), "seed": seed})
 
@@ -317,12 +351,15 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
     for job in jobs:
         config, readable = job.config, True
         if job.after:  # set by other jobs
-            name = "idea" if job.kind == RUN else judge_of(config).input
-            many = system_of(config).slots[name].many
-            config = _with_inputs(config, config.seed, **{name: () if many else None})
-            readable = many or job.kind == RUN
+            slots, name = system_of(config).slots, "idea" if job.kind == RUN else judge_of(config).input
+            set_by = [each for each in (name, RIVALS) if each in slots]
+            none = {each: () if isinstance(getattr(config.inputs, each), tuple) else None for each in set_by}
+            config = _with_inputs(config, config.seed, **none)
+            readable = not set_by or slots[name].many or job.kind == RUN
+            if getattr(config.settings, "like", None):
+                config = _held_to(config, None)
         try:
-            prepare(job.config)
+            prepare(config if job.kind == RUN else job.config)
             if first(config.model_dump_json(exclude=SEED | INPUTS)):
                 need_person(config, roles_of(config))
             if readable and first(config.model_dump_json(exclude=SEED)):

@@ -22,12 +22,14 @@ from manyheads.suites.report import (
     Results,
     SummaryEntry,
     cells_by,
+    correlation,
     draw_suite,
     ends,
     share,
     small_sample,
     title_of,
     troubles,
+    verdicts,
     with_error,
 )  # fmt: skip
 from manyheads.suites.spec import Condition, Suite, label_of
@@ -61,10 +63,21 @@ def write_suite_page(
     with TemporaryDirectory() as aside:
         narrow = draw_suite(results, Path(aside), FILES[1:], columns=1) if picture and several else ()
         slim = next((path.read_bytes() for path in narrow), None)
-    functions = (answer, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by)
+    functions = (
+        answer,
+        correlation,
+        label_of,
+        title_of,
+        rounded,
+        decimals_of,
+        with_error,
+        ends,
+        share,
+        cells_by,
+    )
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
-        "calibrations": calibrations, "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
+        "calibrations": calibrations, "verdicts": verdicts(results), "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
         "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3], "percent": f"{spec.level:.0%}",
         **{name: each and base64.b64encode(each).decode() for name, each in (("picture", picture), ("slim", slim))},
         "links": {cell.name: links(cell, folder) for cell in cells},

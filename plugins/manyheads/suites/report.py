@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.base.text import ABSENT, NOTHING, count, csv_text, decimals_of, rounded
 from manyheads.measures import BY_FIELD
+from manyheads.measures.agreement import pearson
 from manyheads.measures.statistics import (
     Ends,
     Mean,
@@ -26,7 +27,16 @@ from manyheads.measures.statistics import (
 from manyheads.report.plots import COLUMNS, LABELS, Panel, PlotPoint, can_draw, draw
 from manyheads.suites.cells import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
-from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Published, Suite, SuiteSpec, as_texts
+from manyheads.suites.spec import (
+    REPLIES,
+    VARIANT,
+    Condition,
+    PlotConfig,
+    Published,
+    Suite,
+    SuiteSpec,
+    as_texts,
+)
 from manyheads.systems import systems
 from manyheads.team.system import Number
 
@@ -217,7 +227,10 @@ class Results:
                           for rows in (here, there))  # fmt: skip
         unknown = sum(measure in row.unknown for row in here)
         entry: dict[str, Any] = {"condition": condition, "measure": measure, "level": level, "n": 0}
-        entry |= {"cells": len(values), "left_out": len(here) - len(values) - unknown, "unknown": unknown}
+        out = sum(
+            row.error is not None or measure in row.missing for row in here if measure not in row.values
+        )
+        entry |= {"cells": len(values), "left_out": out, "unknown": unknown}
         entry["partial"] = sum(measure in row.partial for row in here)
         if mean := self._mean(self._independent(values), measure):
             parts = ("n", "mean", "se", "low", "high", "method", "why")
@@ -285,6 +298,40 @@ def small_sample(suite: Suite, repeats: int) -> str:
     return f"{size}: --preset paper runs it at the paper's size."
 
 
+def verdicts(results: Results) -> list[str]:
+    """Whether each variant's ideas win more than half of the blind comparisons with its rival's, and at what price; a line each."""
+    spec, told = results.spec, list[str]()
+    wins = next((name for name in spec.measures if name.startswith("idea-comparison.")), "")
+    for variant, rival in spec.rivals.items() if wins else ():
+        own, their = (_of_variant(results, each) for each in (variant, rival))
+        won, digits = own.get(wins), results.decimals(wins)
+        if won is None or won.mean is None:
+            told.append(f"{variant} against {rival}: nothing could be compared.")
+            continue
+        sure = won.low is not None and won.high is not None
+        better, worse = sure and (won.low or 0) > 0.5, sure and (won.high or 0) < 0.5
+        verdict = "better" if better else "worse" if worse else "can't be told"
+        interval = f" ({won.level:.0%} interval {ends(won.low, won.high, digits)})" if sure else ""
+        told.append(
+            f"{variant} against {rival}: {verdict}. It wins {rounded(won.mean, digits)} of the comparisons{interval}, "
+            f"n = {count(won.n, results.unit[:-1])}, {_price(own, their)}."
+        )
+    return told
+
+
+def _of_variant(results: Results, variant: str) -> dict[str, SummaryEntry]:
+    return {each.measure: each for each in results.entries if each.condition.get(VARIANT) == variant}
+
+
+def _price(own: Mapping[str, SummaryEntry], their: Mapping[str, SummaryEntry]) -> str:
+    """The tokens of a run beside those of its rival, and its cost if that is known."""
+    names = [name for name in ("usage.input_tokens", "usage.output_tokens") if name in own]
+    spent, other = (sum(each[name].mean or 0 for name in names) for each in (own, their))
+    times = f", {spent / other:.2g} times its rival's" if other else ""
+    cost = own["usage.cost"].mean if "usage.cost" in own else None
+    return f"for {spent:,.0f} tokens a run{times}{f', {rounded(cost)} in money' if cost else ''}"
+
+
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Problems of cells, by kind: a title, their effect on the numbers, and texts with their cells."""
     rows, replies = results.rows, " except those of replies" * bool(results.replies)
@@ -346,7 +393,8 @@ def draw_suite(
         earlier.unlink(missing_ok=True)
     if spec.plot is None or not can_draw():
         return []
-    panels = list(_panels(spec.plot, results))
+    scatter = spec.plot.kind == "scatter"
+    panels = list((_scatters if scatter else _panels)(spec.plot, results))
     draw(spec.plot.kind, panels, spec.title, caption_of(spec.plot, results), files, columns)
     return files
 
@@ -371,6 +419,25 @@ def _panels(plot: PlotConfig, results: Results) -> Iterator[Panel]:
         yield Panel(measure, title, title_of(plot.x), title_of(plot.y) if plot.y else "", points)
 
 
+def _scatters(plot: PlotConfig, results: Results) -> Iterator[Panel]:
+    """A panel for each measure, with a point for each cell that has it and x."""
+    for y in plot.value:
+        both = [row.values for row in results.rows if {plot.x, y} <= row.values.keys()]
+        points = tuple(PlotPoint(str(values[plot.x]), "", values[y]) for values in both)
+        yield Panel(y, correlation(results, plot.x, y), title_of(plot.x), title_of(y), points)
+
+
+def correlation(results: Results, x: str, y: str) -> str:
+    """Pearson's r of two measures over all cells, with its interval."""
+    pairs = [(row.values[x], row.values[y]) for row in results.rows if {x, y} <= row.values.keys()]
+    found = pearson([one for one, _ in pairs], [other for _, other in pairs], results.spec.level)
+    names = " and ".join(name.upper() if name in LABELS else name for name in (x, y))
+    if found is None:
+        return f"{names}: no correlation, as there are too few cells ({len(pairs)}), or all values are equal"
+    within = f"({found.level:.0%} interval {found.low:.2f} to {found.high:.2f})"
+    return f"{names}: Pearson r = {found.estimate:.2f} {within}, n = {found.n}".replace("-0.", "−0.")
+
+
 def caption_of(plot: PlotConfig, results: Results) -> str:
     """The caption: intervals, n, cells left out, and the offline model."""
     entries = [entry for entry in results.entries if entry.measure in plot.value]
@@ -378,7 +445,7 @@ def caption_of(plot: PlotConfig, results: Results) -> str:
     n = f"{counts[0]} to {counts[-1]} {unit}" if counts[1:] else count(counts[0], unit[:-1])
     out, unknown = (max(getattr(entry, name) for entry in entries) for name in ("left_out", "unknown"))
     shown = "" if plot.kind == "heatmap" else f", {entries[0].level:.0%} interval thin or shaded"
-    parts = [f"mean ± standard error{shown}, n = {n}"]
+    parts = [f"mean ± standard error{shown}, n = {n}" if plot.kind != "scatter" else "one point a cell"]
     parts += [f"cells left out of a condition: up to {out}"] if out else []
     parts += [f"cells of a condition whose value is unknown: up to {unknown}"] if unknown else []
     parts += ["hollow or in brackets: as published"] if any(map(results.beside, entries)) else []

@@ -124,10 +124,10 @@ class MeasuringConfig(Strict):
 class PlotConfig(Strict):
     """One panel for each of `value` and each combination of the axes that are neither `x` nor `y`."""
 
-    kind: Literal["heatmap", "lines", "bars"]
-    """A table of colours, or means with standard errors."""
-    x: str
-    """The horizontal axis."""
+    kind: Literal["heatmap", "lines", "bars", "scatter"]
+    """A table of colours, means with standard errors, or a point for each cell with Pearson's r."""
+    x: Annotated[str, BeforeValidator(lambda value: "on" if value is True else value)]
+    """The horizontal axis; of a scatter plot, a measure."""
     y: str | None = None
     """The vertical axis of a heat map; the colours of lines or bars."""
     value: tuple[MeasureName, ...] = Field(min_length=1)
@@ -207,6 +207,10 @@ class SuiteSpec(Strict):
     begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
     """A condition by its values of axes. Runs of all other conditions begin with the idea of its run, passed by `inputs.idea`, for the
     same case and seed."""
+    like: dict[str, str] = Field(default={})
+    """Variants of a baseline, each with the variant whose run of the same case and seed it gets as many tokens as (`single.like`)."""
+    rivals: dict[str, str] = Field(default={})
+    """Variants whose ideas a judge that takes rivals, such as `idea-comparison`, compares with those of another variant."""
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
     """Seeds of the repeats, in order; default: 0, 1, 2, … Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
@@ -285,6 +289,18 @@ class SuiteSpec(Strict):
         return self
 
     @model_validator(mode="after")
+    def _has_its_variants(self) -> "SuiteSpec":
+        for name, pairs in (("like", self.like), ("rivals", self.rivals)):
+            for variant, other in pairs.items():
+                if variant == other or {variant, other} - self.variants.keys():
+                    raise ValueError(f"{name}.{variant}: {other!r}: needs two variants")
+        if self.like and (self.begin_with or self.like.keys() & set(self.like.values())):
+            raise ValueError(
+                "like: takes neither begin_with nor a variant that is held to the tokens of another"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _can_be_calibrated(self) -> "SuiteSpec":
         if self.calibration and self.calibration.measure not in self.measures:
             raise ValueError(f"calibration.measure: {self.calibration.measure} is not among the measures")
@@ -294,7 +310,10 @@ class SuiteSpec(Strict):
     def _can_be_drawn(self) -> "SuiteSpec":
         if (plot := self.plot) is None:
             return self
-        for name, axis in (("x", plot.x), ("y", plot.y)):
+        scatter = plot.kind == "scatter"
+        if scatter and (plot.x not in self.measures or plot.y is not None):
+            raise ValueError("plot: a scatter plot has a measure of the suite as x, and no y")
+        for name, axis in () if scatter else (("x", plot.x), ("y", plot.y)):
             if axis not in self.axes and (axis is not None or plot.kind == "heatmap"):
                 raise ValueError(f"plot.{name}: {axis} is not an axis of grid or variants")
         if plot.x == plot.y:

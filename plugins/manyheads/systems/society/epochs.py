@@ -339,7 +339,7 @@ def _record(folder: Path, place: str, team: TeamRecord, failure: Failure | None)
     record.calls, record.tokens = run.usage.calls, run.usage.tokens
     record.usage = Usage(**run.usage.model_dump(include={*Usage.model_fields}))
     result, papers = run.result, {each.id: each.paper for each in run.evidence}
-    record.stages = len(result.stages)
+    record.stage = next(reversed(result.stages), None)
     if failure:
         record.failure = _reason(failure)
     if failure or result.waits_for:

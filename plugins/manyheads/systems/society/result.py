@@ -50,8 +50,8 @@ class TeamRecord(Part):
     """The society's earlier paper that it repeats."""
     calls: int = 0
     tokens: int = 0
-    stages: int = 0
-    """Epochs that its run has taken, if it takes several."""
+    stage: str | None = None
+    """What its run did last, if it takes several epochs; None if it has only formed."""
     usage: Usage = NOTHING
     """Of its run so far, while that goes on."""
     folder: str | None = None

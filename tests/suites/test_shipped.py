@@ -17,6 +17,7 @@ from support.suites import loader
 CELLS = {
     "society-vs-teams": 2 * 3,
     "team-size": 6 * 4 * 3,
+    "does-it-help": 10 * 3 * 5,
     "virsci-agreement": 2 * 2 * 3,
     "virsci-baselines": 3 * 3,
     "virsci-components": 4 * 2 * 3,

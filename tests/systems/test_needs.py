@@ -8,7 +8,7 @@ import yaml
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, shipped
-from manyheads.engine.readiness import misfits, roles_of, switched_off
+from manyheads.engine.readiness import blind, misfits, roles_of
 from manyheads.systems.loading import validate
 
 
@@ -47,8 +47,8 @@ def test_prompts_are_tried_out_again_when_a_file_of_theirs_changes(tmp_path: Pat
 
 def test_a_critic_of_figures_whose_model_cannot_see_is_named() -> None:
     data = {"system": "mamorx", "models": {"default": {"provider": "offline", "vision": False}}}
-    blind, seeing = validate(data), validate({**data, "models": {"default": {"provider": "offline"}}})
-    [line] = switched_off(blind, roles_of(blind))
+    unseeing, seeing = validate(data), validate({**data, "models": {"default": {"provider": "offline"}}})
+    [line] = blind(unseeing, roles_of(unseeing))
     assert "models.default" in line
     assert "figure_critic" in line
-    assert not [*switched_off(seeing, roles_of(seeing))]
+    assert not [*blind(seeing, roles_of(seeing))]

@@ -115,11 +115,12 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
 def _warn_of(runs: "Sequence[RunConfig]", limits: "BudgetConfig") -> None:
     """Print what models cannot do and the budget cannot pay; raises `BudgetError` if it cannot pay the first run."""
     from manyheads.engine.estimate import shortfall
-    from manyheads.engine.readiness import roles_of, switched_off
+    from manyheads.engine.readiness import blind, roles_of, switched_off
 
     kinds = {config.model_copy(update={"seed": 0}).model_dump_json(): config for config in runs}.values()
     try:
-        lines = [line for config in kinds for line in switched_off(config, roles_of(config))]
+        pairs = [(config, roles_of(config)) for config in kinds]
+        lines = [line for pair in pairs for line in (*switched_off(*pair), *blind(*pair))]
         lines += [short] if (short := asyncio.run(shortfall(runs, limits))) else []
     except BudgetError:
         raise

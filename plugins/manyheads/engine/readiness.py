@@ -264,18 +264,26 @@ def roles_of(config: RunConfig) -> Roles:
 
 
 def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """Roles that would use tools or see pictures but cannot, a line each; they invite guests by a field instead."""
+    """Roles that would use tools but cannot, a line each; they invite guests by a field instead."""
     system = system_of(config)
-    searching = system.searches(config, roles)
+    if not system.searches(config, roles):
+        return
     for role in sorted({role for role, _ in system.needs(config)}):
         card = roles.card(role)
         alias = config.alias_of(role, card.model)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
-        name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
-        if searching and own and not model.calls_tools and model.provider not in FREE:
+        if own and not model.calls_tools and model.provider not in FREE:
+            name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
             yield f"{name} cannot call tools: {role} works without {tools}"
-        if role in system.pictures and not model.sees:
-            yield f"{name} cannot see: {role} works without pictures"
+
+
+def blind(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """Roles that should see pictures, but whose model is set not to, a line each."""
+    system = system_of(config)
+    for role in sorted({role for role, _ in system.needs(config)} & system.pictures):
+        alias = config.alias_of(role, roles.card(role).model)
+        if not (model := config.models[alias]).sees:
+            yield f"models.{alias} ({model.provider}/{model.name}) cannot see: {role} works without pictures"
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:

@@ -224,6 +224,34 @@ def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path
     assert not (tmp_path / "out" / "cells").exists()
 
 
+@pytest.mark.slow
+def test_a_corpus_without_citation_counts_is_named_before_the_first_cell(tmp_path: Path) -> None:
+    records = [{**one, "citations": None} for one in papers(30)]
+    built_corpus(tmp_path / "corpus", records, BuildOptions(bound=2014))
+    keys = {"corpus": str(tmp_path / "corpus"), "embedding": "lexical"}
+    suite = write_suite(tmp_path, "mine", measures=["hd", "on"], plot=None, grid={}, set=keys)
+    with pytest.raises(MeasureError, match="0 of the corpus's"):
+        run(suite, tmp_path / "out")
+    assert not (tmp_path / "out" / "cells").exists()
+
+
+@pytest.mark.slow
+def test_a_budget_that_cannot_pay_a_run_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", plot=None, repeats=1)
+    done = manyheads_command("eval", suite, "--out", "out", "--budget", "calls=5", cwd=tmp_path)
+    assert (done.code, "calls=5" in done.message, "--estimate" in done.message) == (3, True, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_budget_that_cannot_pay_all_runs_warns_and_begins(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, "mine", plot=None, repeats=1)
+    done = manyheads_command("eval", suite, "--out", "out", "--budget", "calls=24", cwd=tmp_path)
+    assert done.code == 3
+    assert "warning: --budget calls=24: 2 runs" in done.err
+    assert (tmp_path / "out" / "cells").exists()
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine")
     (tmp_path / "out" / "cells").mkdir(parents=True)
@@ -267,7 +295,7 @@ def test_a_suite_on_the_default_embedding_goes_on_as_it_began(
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
     suite = write_suite(tmp_path, "mine", set={"embedding": "auto", "turns": 1}, plot=None, repeats=1)
     whole, _ = run(suite, tmp_path / "whole")
-    assert manyheads_command("eval", suite, "--out", "out", "--budget", "calls=9", cwd=tmp_path).code == 3
+    assert manyheads_command("eval", suite, "--out", "out", "--budget", "calls=24", cwd=tmp_path).code == 3
     begun = [path for path in tmp_path.glob("out/cells/*") if not is_finished(path)]
     assert any(read_turns(path / "journal.sqlite") for path in begun)
     monkeypatch.setattr(minilm, "PACKAGE", package if found_later else minilm.PACKAGE)

@@ -8,7 +8,7 @@ import yaml
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, shipped
-from manyheads.engine.readiness import misfits, roles_of
+from manyheads.engine.readiness import blind, misfits, roles_of
 from manyheads.systems.loading import validate
 
 
@@ -43,3 +43,12 @@ def test_prompts_are_tried_out_again_when_a_file_of_theirs_changes(tmp_path: Pat
     prompt.write_text("{{ of_nobody }}", encoding="utf-8")
     with pytest.raises(ConfigError, match="of_nobody"):
         roles_of(config)
+
+
+def test_a_critic_of_figures_whose_model_cannot_see_is_named() -> None:
+    data = {"system": "mamorx", "models": {"default": {"provider": "offline", "vision": False}}}
+    unseeing, seeing = validate(data), validate({**data, "models": {"default": {"provider": "offline"}}})
+    [line] = blind(unseeing, roles_of(unseeing))
+    assert "models.default" in line
+    assert "figure_critic" in line
+    assert not [*blind(seeing, roles_of(seeing))]

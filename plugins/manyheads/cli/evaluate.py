@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
+from manyheads.base.errors import BudgetError, ConfigError, ExitCode, UserError, did_you_mean
 from manyheads.base.text import plain
 from manyheads.cli import completion
 from manyheads.cli.engine import Running
@@ -19,9 +19,11 @@ from manyheads.cli.run import only_estimated
 Preset = Literal["quick", "paper"]
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
-    from manyheads.config import RunConfig
+    from manyheads.config import BudgetConfig, RunConfig
     from manyheads.suites.cells import Load
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.report import Results
@@ -88,6 +90,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     kinds = sorted({job.kind for job in left if job.kind != RUN})
     if only_estimated(runs, options, without=[f"each {kind} of a run" for kind in kinds]):
         return
+    _warn_of(runs, limits.limits)
     with (
         resumable(),
         running.opened(cells[0].config, here=options.merge) as engine,
@@ -107,6 +110,24 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     _show(suite, evaluation)
     if evaluation.results.failed or evaluation.results.lacking:
         raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
+
+
+def _warn_of(runs: "Sequence[RunConfig]", limits: "BudgetConfig") -> None:
+    """Print what models cannot do and the budget cannot pay; raises `BudgetError` if it cannot pay the first run."""
+    from manyheads.engine.estimate import shortfall
+    from manyheads.engine.readiness import blind, roles_of, switched_off
+
+    kinds = {config.model_copy(update={"seed": 0}).model_dump_json(): config for config in runs}.values()
+    try:
+        pairs = [(config, roles_of(config)) for config in kinds]
+        lines = [line for pair in pairs for line in (*switched_off(*pair), *blind(*pair))]
+        lines += [short] if (short := asyncio.run(shortfall(runs, limits))) else []
+    except BudgetError:
+        raise
+    except UserError:
+        return  # said by the suite, with the name of the run
+    for line in dict.fromkeys(lines):
+        say(f"warning: {line}", err=True)
 
 
 def _loader(suite: "Suite", changes: Changes) -> "Load":

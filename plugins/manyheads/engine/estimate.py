@@ -23,7 +23,7 @@ from typing import Any, cast
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import ReplyModel
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ModelError, UserError
+from manyheads.base.errors import BudgetError, ModelError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources
 from manyheads.base.text import count
@@ -137,6 +137,28 @@ async def excess(configs: Sequence[RunConfig], by: Estimating | None = None) -> 
     return (
         f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({price_note(prices, {})}).\n"
         f"That is more than confirm.money, {money(limit, currency)}."
+    )
+
+
+async def shortfall(configs: Sequence[RunConfig], limits: BudgetConfig) -> str:
+    """What is said before runs that are estimated to need more than their budget; empty for others.
+
+    Raises:
+        BudgetError: it has too few calls for the first run.
+        UserError: as for `estimate`.
+    """
+    if limits == BudgetConfig() or not configs:
+        return ""
+    calls = (await estimate(configs[:1], QUICK)).spent.total.calls
+    if calls > (limits.calls or calls):
+        why = f"--budget calls={limits.calls}: the first run alone is estimated to need {calls} calls"
+        raise BudgetError(why, hint=f"allow more; --estimate shows the calls of all {len(configs)} runs")
+    known = await estimate(configs, QUICK)
+    usage = known.spent.total.times(len(configs) / max(known.runs, 1))
+    return "; ".join(
+        f"--budget {key}={limit:g}: {len(configs)} runs are estimated to need {need:,.6g}"
+        for key, need in {"calls": usage.calls, "tokens": usage.tokens, "money": usage.cost or 0}.items()
+        if (limit := getattr(limits, key)) is not None and need > limit
     )
 
 

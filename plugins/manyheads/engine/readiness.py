@@ -277,6 +277,15 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
             yield f"{name} cannot call tools: {role} works without {tools}"
 
 
+def blind(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """Roles that should see pictures, but whose model is set not to, a line each."""
+    system = system_of(config)
+    for role in sorted({role for role, _ in system.needs(config)} & system.pictures):
+        alias = config.alias_of(role, roles.card(role).model)
+        if not (model := config.models[alias]).sees:
+            yield f"models.{alias} ({model.provider}/{model.name}) cannot see: {role} works without pictures"
+
+
 def misfits(config: RunConfig, roles: Roles) -> list[str]:
     """Mismatches of config and role cards, a line each.
 

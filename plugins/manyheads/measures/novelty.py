@@ -196,6 +196,19 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
     return Novelty(**values, past=near, contemporary=more, missing=missing, known=new.known)
 
 
+def need_counts(papers: Papers, normalise: Normalise) -> None:
+    """Raises `MeasureError` if no text can have CI and ON: nowhere are enough citation counts known."""
+    groups = [papers.citations[group] for group in reference_groups(papers, normalise) or [slice(None)]]
+    known = [sum(count is not None for count in group) for group in groups]
+    if not any(
+        some and (normalise == "none" or enough(some, len(of)))
+        for some, of in zip(known, groups, strict=True)
+    ):
+        what = f"citation counts are known of {sum(known)} of the corpus's {len(papers)} contemporary papers"
+        hint = "use papers with citation counts, or leave ci and on out of the measures"
+        raise MeasureError(f"CI and ON: {what}, too few", hint=hint)
+
+
 def need_field(papers: Papers, around: int, own: int) -> None:
     """Raises `MeasureError` if there are too few papers for RND."""
     if len(papers) < around or len(papers) <= own:

@@ -13,6 +13,7 @@ from manyheads.core.results import result_data
 from manyheads.core.texts import Subject, read_subject
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
+from manyheads.measures.novelty import need_counts
 from manyheads.measures.packages import measure_named
 from manyheads.measures.scores import scores
 from manyheads.measures.statistics import enough
@@ -60,7 +61,7 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
     """The corpora that texts are measured against. A sample text is measured in each before any cell is paid for.
 
     Raises:
-        CorpusError, EmbeddingError, MeasureError: one cannot be opened, or has too few papers.
+        CorpusError, EmbeddingError, MeasureError: one cannot be opened, or has too few papers or citation counts.
     """
     measures = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
     if not measures:
@@ -68,6 +69,8 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
     found: Corpora = {}
     for corpus, model in dict.fromkeys((cell.config.corpus, cell.config.embedding) for cell in cells):
         found[corpus, model] = measuring_corpus([], corpus, None if model == "auto" else model)
+        if {"ci", "on"} & {*measures}:
+            need_counts(found[corpus, model].contemporary, spec.measuring.normalise)
         _novelty_of(found[corpus, model], {Path(): Subject("", "", spec.title)}, measures, spec.measuring)
     return found
 

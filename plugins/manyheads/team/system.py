@@ -201,6 +201,8 @@ class System(Generic[C, N, R]):
     """How it judges the results of other runs, if it does."""
     tools: Mapping[str, type[Strict]] = field(default_factory=dict[str, type[Strict]])
     """Tools of its own that its role cards may list, with their arguments; described in `prompts/tools/NAME.yaml`."""
+    pictures: frozenset[str] = frozenset()
+    """Roles that are shown pictures."""
     services: tuple[Service, ...] = ()
     """The parts of it that hosts offer as single tools."""
     files: Mapping[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])

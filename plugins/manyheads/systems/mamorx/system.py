@@ -15,7 +15,7 @@ from manyheads.documents.figures import LABEL
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
 from manyheads.systems.mamorx.desk import tool_answer
-from manyheads.systems.mamorx.figures import Critic, Exhibit
+from manyheads.systems.mamorx.figures import ROLE, Critic, Exhibit
 from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun, read_paper
 from manyheads.systems.mamorx.result import FigureNote, MamorxResult
@@ -91,6 +91,7 @@ MAMORX = System(
     needs=config.needs,
     corpus=config.uses_corpus,
     searches=config.searches,
+    pictures=frozenset({ROLE}),
     check=check,
     read=read_paper,
     reviews=Reviews(

@@ -1,5 +1,6 @@
 """What publications print stands beside a suite's own numbers; the size of a publication; the list of suites with costs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,12 @@ def test_the_size_of_a_publication_replaces_what_it_names(tmp_path: Path) -> Non
     assert "20" in small_sample(quick, 1)
     assert "20" in small_sample(paper, 19)
     assert not small_sample(paper, 20)
+
+
+def test_fewer_cases_than_the_publication_has_are_a_small_sample() -> None:
+    paper = read_suite("rebuttal-novelty", Resources.of(), preset="paper")
+    assert "500" in small_sample(paper, 1)
+    assert not small_sample(replace(paper, cases={str(n): {} for n in range(500)}), 1)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ async def _size_of(suite: Suite, repeats: int, load: Load, settings: Sequence[st
     except UserError as error:
         return SuiteSize(suite.preset, 0, None, error.message)
     judged = tuple(sorted({job.kind for job in jobs if job.kind != RUN}))
-    count = len(runs) * repeats
+    published = suite.spec.paper.cases if suite.preset == "paper" and suite.spec.paper else None
+    count = len(runs) * repeats * (published or len(suite.cases)) // len(suite.cases)
     return SuiteSize(suite.preset, count, spent.times(count / len(sample)), judged=judged)
 
 

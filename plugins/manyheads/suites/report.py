@@ -291,6 +291,8 @@ ROUNDING = 1e-9
 def small_sample(suite: Suite, repeats: int) -> str:
     """What is said of a suite that is smaller than the publication; empty for others."""
     larger = suite.spec.paper
+    if larger and (larger.cases or 0) > len(suite.cases):
+        return f"{count(len(suite.cases), 'case')}, the paper has {larger.cases}: --cases takes yours."
     if larger is None or (suite.preset == "paper" and repeats >= suite.spec.repeats):
         return ""
     most = larger.repeats or suite.spec.repeats

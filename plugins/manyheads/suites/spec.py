@@ -162,6 +162,8 @@ class PaperSize(Strict):
 
     repeats: int | None = Field(default=None, ge=1, le=MOST_RUNS)
     """Of each condition and case; the suite's if omitted."""
+    cases: int | None = Field(default=None, ge=1)
+    """The publication's number of cases, for the estimate and the report; the cases themselves are given by `--cases`."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Laid over the suite's."""
     grid: dict[str, Annotated[tuple[Any, ...], Field(max_length=MOST_VALUES)]] = Field(default={})

@@ -224,7 +224,7 @@ def test_a_full_disk_of_a_node_is_named_and_the_job_goes_on_when_it_has_room(
         before = on_workers(job, nodes)
     with monkeypatch.context() as patch:
         patch.setattr("manyheads.engine.worker.MirroredJournal.keep", full)
-        patch.setattr("shutil.disk_usage", lambda path: Mock(free=0))
+        patch.setattr("shutil.disk_usage", Mock(return_value=Mock(free=0)))
         later = on_workers(job, nodes)
     for failure in (before, later):
         assert failure

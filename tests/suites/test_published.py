@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -111,7 +112,7 @@ async def test_a_suite_is_estimated_at_both_sizes(tmp_path: Path) -> None:
 
 
 def test_the_list_names_each_suite_with_its_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.suites.spec.suite_names", lambda resources: ["review-systems", "none"])
+    monkeypatch.setattr("manyheads.suites.spec.suite_names", Mock(return_value=["review-systems", "none"]))
     done = manyheads_command("eval", "--list", "-m", "openai/gpt-4o-mini", cwd=tmp_path)
     first, once, *_ = done.out.splitlines()
     assert first.startswith("review-systems ")

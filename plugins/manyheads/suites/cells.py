@@ -322,7 +322,7 @@ def _held_to(config: RunConfig, folder: str | None) -> RunConfig:
     """A baseline's config with the run whose tokens it gets, or for a check, with any number. Raises `ConfigError` if it takes none."""
     if not hasattr(config.settings, "like"):
         raise ConfigError(
-            f"like: {config.system} cannot be held to another run's tokens", hint="such as system: single"
+            f"like: {config.system} cannot be given another run's tokens", hint="such as system: single"
         )
     own = {"like": folder, "tokens": None if folder else MOST_TOKENS}
     return config.model_copy(update={"settings": config.settings.model_copy(update=own)})

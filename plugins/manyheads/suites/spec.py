@@ -298,7 +298,7 @@ class SuiteSpec(Strict):
                     raise ValueError(f"{name}.{variant}: {other!r}: needs two variants")
         if self.like and (self.begin_with or self.like.keys() & set(self.like.values())):
             raise ValueError(
-                "like: takes neither begin_with nor a variant that is held to the tokens of another"
+                "like: takes neither begin_with nor a variant that is itself given another's tokens"
             )
         return self
 

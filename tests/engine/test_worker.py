@@ -20,6 +20,7 @@ from manyheads.base.errors import ConfigError, EmbeddingError
 from manyheads.base.folders import JOURNAL, TRACEBACK
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.engine.budget import Budget
+from manyheads.engine.children import BELOW
 from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
@@ -149,6 +150,34 @@ def test_a_worker_that_is_lost_leaves_its_job_to_the_next_and_asks_nothing_more(
     kept = [(tmp_path / name / "run/config.yaml").read_text().partition("\n")[2] for name in ("whole", "lost")]  # fmt: skip
     assert kept[0] == kept[1]
     assert not [*tmp_path.glob("manyheads-job-*")]
+
+
+@pytest.mark.slow
+def test_the_teams_of_a_society_go_on_from_their_last_turns_on_another_worker(tmp_path: Path) -> None:
+    small = ("epochs=2", "teams=3", "size.draw=fixed", "size.most=2", "virsci.turns=1", "virsci.ideas.references=2", "keep=1")  # fmt: skip
+    with LLM() as llm:
+        sets = ("embedding=lexical", *served_by(llm)[3::2], *small)
+        config = load(["society"], ["models.default.provider=openai", "models.default.name=test", *sets])
+        for name in ("whole", "lost"):
+            (tmp_path / name).mkdir()
+        assert in_this_process(Job("run", tmp_path / "whole/run", config, "run")) is None
+        undisturbed = llm.calls
+        nodes = Nodes(tmp_path, [20, 25])
+        assert on_workers(Job("run", tmp_path / "lost/run", config, "run"), nodes) is None
+        assert len(nodes.zombies) == 2
+        assert llm.calls - undisturbed <= undisturbed + 2 * BELOW * 2, (
+            "what was under way, of four teams of two"
+        )
+    first, second = (outcome_of(tmp_path / name / "run") for name in ("whole", "lost"))
+    assert first["usage"]["calls"] == second["usage"]["calls"]
+    for outcome in (first, second):
+        del outcome["usage"]
+    assert first == second
+    one, two = (
+        {str(path.relative_to(tmp_path / name)): {place for place, *_ in read_turns(path)} for path in (tmp_path / name).rglob(JOURNAL)}
+        for name in ("whole", "lost")
+    )  # fmt: skip
+    assert one == two, "those of the teams that are kept, and no other"
 
 
 @pytest.mark.slow

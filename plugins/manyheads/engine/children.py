@@ -16,7 +16,9 @@ from manyheads.engine.session import HostFactory
 from manyheads.team.run import Run
 
 ENGINE: ContextVar[Engine] = ContextVar("ENGINE")
-"""Where such runs run; this process, unless a command has set it."""
+"""Where such runs run; this process, unless a command or a worker has set it."""
+BELOW = 4
+"""Such runs at once in one process."""
 
 
 def _the_same(make_host: HostFactory, host: str) -> HostFactory:
@@ -42,7 +44,7 @@ async def run_below(
     below, folder = run.below, run.folder
     assert below
     assert folder
-    budget, engine, untried = below.budget, ENGINE.get(Process(4)), list[Failure]()
+    budget, engine, untried = below.budget, ENGINE.get(Process(BELOW)), list[Failure]()
     jobs = {key: Job(key, folder / key, each, key, group=key) for key, each in configs.items()}
     assert budget.shared
     again = f"manyheads resume {shlex.quote(str(folder))}"

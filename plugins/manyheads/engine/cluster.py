@@ -191,14 +191,14 @@ class OnRay:
     again: str | None = None
 
     async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        before, journal = ended_at(job), None
+        before, journals = ended_at(job), dict[str, Journal]()
         try:
             with writing(job.folder):
                 job.folder.mkdir(parents=True, exist_ok=True)
-            journal = Journal(job.folder / JOURNAL)
+            journals[JOURNAL] = Journal(job.folder / JOURNAL)
             if ended_at(job) not in (None, before):
                 raise HeldError(f"{job.folder}: finished by another process")
-            failure = await _JobAttempts(self.cluster, meter, self, job, journal, note).run()
+            failure = await _JobAttempts(self.cluster, meter, self, job, journals, note).run()
         except HeldError:
             raise
         except UserError as error:
@@ -206,7 +206,7 @@ class OnRay:
                 str(error), "" if isinstance(error, BudgetError | JournalError) else error.message
             )
         finally:
-            if journal:
+            for journal in journals.values():
                 _close(journal)
         await asyncio.to_thread(list_run, job.folder)
         return failure
@@ -305,8 +305,29 @@ class _JobAttempts(_Attempts):
 
     executor: OnRay
     job: Job
-    journal: Journal
+    journals: dict[str, Journal]
     note: Callable[[AnyEvent], None]
+
+    def inside(self, name: str) -> Path:
+        """A file of the run's folder. Raises `JournalError` for another one."""
+        path = (folder := self.job.folder) / name
+        if ".." in path.parts or not path.resolve().is_relative_to(folder.resolve()):
+            raise JournalError(f"{path}: a worker names a file outside the run's folder")
+        return path
+
+    def journal_of(self, name: str) -> Journal:
+        """The run's journal, or that of a run below it."""
+        if name not in self.journals:
+            path = self.inside(name)
+            with writing(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self.journals[name] = Journal(path)
+        return self.journals[name]
+
+    def close(self, name: str) -> None:
+        """Close a journal, if the file is one."""
+        if journal := self.journals.pop(name, None):
+            journal.close()
 
     async def _run_on(self, seat: Seat) -> Failure | None:
         corpora = await self.cluster.corpora(self.job.config)
@@ -325,13 +346,15 @@ class _JobAttempts(_Attempts):
         job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
         files = _files_of(config, folder)
-        if (folder / RECORD).exists():
-            with reading(folder / RECORD) as record:
-                files[str(folder / RECORD)] = record.serialize()
+        for path in (folder / RECORD, *folder.rglob(JOURNAL)):
+            if journal := self.journals.get(path.relative_to(folder).as_posix()):
+                files |= {} if journal.blank else {str(path): journal.copy()}
+            elif path.exists():
+                with reading(path) as database:
+                    files[str(path)] = database.serialize()
         return Parcel(
-            config, str(folder), files, None if self.journal.blank else self.journal.copy(), executor.factory,
-            embedder_of(config), corpora, executor.accept_changes, executor.again, frozenset(allowed_words()),
-            os.getcwd(),
+            config, str(folder), files, executor.factory, embedder_of(config), corpora, executor.accept_changes,
+            executor.again, frozenset(allowed_words()), os.getcwd(),
         )  # fmt: skip
 
 
@@ -397,12 +420,14 @@ class _Desk:
         kind, number, parts = message
         match kind:
             case "keep":
-                await self._job.journal.keep(*parts)  # on disk before the next request is paid
+                await self._job.journal_of(parts[0]).keep(
+                    *parts[1:]
+                )  # on disk before the next request is paid
                 self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
             case "state":
-                self._job.journal.state(*parts)
+                self._job.journal_of(parts[0]).state(*parts[1:])
             case "give_up":
-                self._job.journal.give_up(*parts)
+                self._job.journal_of(parts[0]).give_up(*parts[1:])
             case "settled":
                 self._answer(number)
             case "event":
@@ -441,10 +466,9 @@ class _Desk:
                 with LookupCache(folder / RECORD, record=True) as record:
                     record.put(*parts)
                 return
-            path = folder / parts[0]
-            if ".." in path.parts or not path.resolve().is_relative_to(folder.resolve()):
-                raise JournalError(f"{path}: a worker names a file outside the run's folder")
+            path = self._job.inside(parts[0])
             if kind == "gone":
+                self._job.close(parts[0])
                 path.unlink(missing_ok=True)
                 with suppress(OSError):  # up to the first folder that has more
                     os.removedirs(path.parent)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
@@ -12,6 +13,7 @@ from manyheads.core import Meter
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import Shared
 from manyheads.engine.jobs import Executor, Failure, Job, ended_at
+from manyheads.engine.journal import Journal
 from manyheads.engine.session import HostFactory, Session
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
 
@@ -25,12 +27,14 @@ class Local:
         shared: has the servers' abilities as known when the folder's first job began; all its jobs use them.
         accept_changes: whether stopped jobs resume with another config or other prompts.
         again: the command that resumes them, if not `manyheads resume`.
+        journal: opens a job's journal.
     """
 
     factory: Callable[[str], HostFactory]
     shared: Shared
     accept_changes: bool = False
     again: str | None = None
+    journal: Callable[[Path], Journal] = Journal
 
     async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         before = ended_at(job)
@@ -41,7 +45,7 @@ class Local:
 
         session = Session(
             with_first_known(job.config, self.shared), job.folder, self.accept_changes, self.again, meter,
-            settle=lambda model: model, locked=need_unfinished,
+            settle=lambda model: model, locked=need_unfinished, journal=self.journal,
         )  # fmt: skip
         return await failure_of(session, self.factory, note)
 
@@ -71,15 +75,16 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Process:
-    """This process, as an `Engine`."""
+    """This process, as an `Engine`; `journal` as of `Local`."""
 
     at_once: int
+    journal: Callable[[Path], Journal] = Journal
 
     def executor(
         self, factory: Callable[[str], HostFactory], shared: Shared, accept_changes: bool, again: str | None
     ) -> Executor:
         """See `Engine`."""
-        return Local(factory, shared, accept_changes, again)
+        return Local(factory, shared, accept_changes, again, self.journal)
 
     async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
         """See `Engine`."""

@@ -37,9 +37,10 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.layers import COPIES
 from manyheads.corpus.phrases import KeyPhrases
 from manyheads.corpus.transfer import Manifest, local_copy
+from manyheads.engine.children import BELOW, ENGINE
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
-from manyheads.engine.local import Work, failure_of
+from manyheads.engine.local import Process, Work, failure_of
 from manyheads.engine.seats import versions
 from manyheads.engine.session import HostFactory, Session
 from manyheads.literature.lookup import ANSWERS, RECORD, LookupCache, Row
@@ -63,8 +64,8 @@ class Parcel:
     Args:
         config: with the driver's files.
         folder: of the run, on the driver.
-        files: of the run's folder, of its inputs and of its own roles and prompts, by their full names on the driver.
-        journal: what is recorded so far; None for a new run.
+        files: of the run's folder with its journal and those of the runs below it, of its inputs and of its own roles and
+            prompts, by their full names on the driver.
         factory: makes a host by name.
         embedding: the embedding model, as the driver has it.
         corpora: those that it opens, but for shipped ones, and the actor that hands out their pieces.
@@ -75,7 +76,6 @@ class Parcel:
     config: RunConfig
     folder: str
     files: Mapping[str, bytes]
-    journal: bytes | None
     factory: Callable[[str], HostFactory]
     embedding: str
     corpora: tuple[tuple[Manifest, Any], ...]
@@ -211,6 +211,7 @@ class Mirror:
         self._folder, self._wire = folder, wire
         self._known = {name: self._state(folder / name) for name in there}
         self._rows, self.events = set[bytes](), list[AnyEvent]()
+        self._journals = {path.relative_to(folder).as_posix() for path in folder.rglob(JOURNAL)}
         self.session: Session | None = None
         if (folder / RECORD).exists():
             self._note_rows()
@@ -219,6 +220,11 @@ class Mirror:
     def _state(path: Path) -> tuple[int, int, int]:
         stat = path.stat()
         return stat.st_mtime_ns, stat.st_ino, stat.st_size
+
+    def name_of(self, journal: Path) -> str:
+        """The name for the driver of a journal in this folder or below."""
+        self._journals.add(name := journal.relative_to(self._folder).as_posix())
+        return name
 
     def note(self, event: AnyEvent) -> None:
         """Send an event and what has changed with it soon."""
@@ -243,6 +249,9 @@ class Mirror:
             with suppress(FileNotFoundError):  # replaced meanwhile
                 now[path.relative_to(self._folder).as_posix()] = self._state(path)
         for name in self._known.keys() - now.keys():
+            self._wire.send("gone", name)
+        for name in [name for name in self._journals if not (self._folder / name).exists()]:
+            self._journals.remove(name)
             self._wire.send("gone", name)
         for name, state in [*now.items()]:
             before = self._known.get(name)
@@ -274,23 +283,24 @@ class MirroredJournal(Journal):
     def __init__(self, path: Path, wire: Wire, mirror: Mirror) -> None:
         super().__init__(path)
         self._wire, self._mirror, self._unsettled = wire, mirror, False
+        self._name = mirror.name_of(path)
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
-        self._wire.send("keep", place, digest, request, reply, at_once=True)
+        self._wire.send("keep", self._name, place, digest, request, reply, at_once=True)
         await super().keep(place, digest, request, reply)
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """See `Journal.state`."""
         super().state(name, value)
-        self._wire.send("state", name, self._wire.placeless(dict(value)))
+        self._wire.send("state", self._name, name, self._wire.placeless(dict(value)))
         self._unsettled = True
 
     def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.give_up`."""
         super().give_up(place, request, reply)
-        self._wire.send("give_up", place, request, reply)
+        self._wire.send("give_up", self._name, place, request, reply)
 
     async def settled(self) -> None:
         """See `Journal.settled`."""
@@ -414,11 +424,13 @@ class JobWorker:
                 folder = await asyncio.to_thread(unpack, parcel, root)
                 prefix = f"{parcel.folder}/"
                 there = {each.removeprefix(prefix) for each in parcel.files if each.startswith(prefix)}
-                mirror = Mirror(folder, wire, there - {RECORD})  # it goes by its rows
+                mirror = Mirror(folder, wire, {each for each in there if not each.endswith(".sqlite")})
+                opened = partial(MirroredJournal, wire=wire, mirror=mirror)
+                ENGINE.set(Process(BELOW, opened))
                 session = mirror.session = Session(
                     moved(parcel.config, lambda name: _under(root, name, parcel.files)), folder,
                     parcel.accept_changes, parcel.again, wire.pay, settle=lambda model: model,
-                    journal=lambda path: MirroredJournal(path, wire, mirror), embedder=lambda config: parcel.embedding,
+                    journal=opened, embedder=lambda config: parcel.embedding,
                 )  # fmt: skip
                 wire.before = lambda: mirror.events and mirror.sync()
                 failure = await failure_of(session, parcel.factory, mirror.note)
@@ -492,7 +504,4 @@ def unpack(parcel: Parcel, root: Path) -> Path:
     """Write a parcel's files below a folder, as they lie on the driver; returns the run's folder."""
     folder = Path(f"{root}{parcel.folder}")
     write_files(parcel.files, root)
-    if parcel.journal is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_bytes(folder / JOURNAL, parcel.journal)
     return folder

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from manyheads.base.errors import BudgetError, CorpusError, ModelError, UserError
-from manyheads.base.papers import Scientist
+from manyheads.base.papers import People, Scientist
 from manyheads.core import Usage
 from manyheads.corpus.corpora import open_corpus
 from manyheads.engine import children
@@ -380,11 +380,11 @@ def scientists(count: int) -> list[Scientist]:
 def test_a_draw_that_looks_at_few_is_as_likely_as_one_that_looks_at_all() -> None:
     pool = scientists(20)
     pool[0] = leader = pool[0].model_copy(update={"collaborators": {"Scientist3": 18, "Scientist7": 5}})
-    by_name, counts = {one.name: one for one in pool}, dict[bool, Counter[str]]()
+    counts = dict[bool, Counter[str]]()
     for large in (False, True):
         with patch("manyheads.systems.society.membership.LARGE", 1 if large else 1000):
             rng = random.Random(0)
-            drawn = [candidates(rng, pool, by_name, leader, "uniform", 2) for _ in range(3000)]
+            drawn = [candidates(rng, People.of(pool), leader, "uniform", 2) for _ in range(3000)]
         assert all(len({*pair, leader.name}) == 3 for pair in drawn)
         counts[large] = Counter(name for pair in drawn for name in pair)
     for name in ("Scientist3", "Scientist7", "Scientist9"):
@@ -430,9 +430,9 @@ def test_acceptance(how: dict[str, Any], accepted: list[int]) -> None:
 
 
 def test_who_rests_and_who_comes() -> None:
-    people, changes = scientists(6), ChangesConfig(rest_after=1, newcomers=2)
+    people, changes = People.of(scientists(6)), ChangesConfig(rest_after=1, newcomers=2)
     record = EpochRecord(number=1, year=2000, teams=teams_with(marks=[[1], [1]]))
-    assert awake(people, [], 4, changes) == people
+    assert awake(people, [], 4, changes) is people
     assert [one.name for one in awake(people, [record], 4, changes)] == [
         f"Scientist{n}" for n in (1, 2, 4, 5)
     ]

@@ -3,14 +3,15 @@
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol, TypeAlias
+from functools import cached_property
+from typing import Annotated, Literal, Protocol, TypeAlias, overload
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from manyheads.base.entry_points import points
-from manyheads.base.errors import CorpusError
+from manyheads.base.errors import CorpusError, describe
 
 SourceName: TypeAlias = str
 """One of `OWN_SOURCES`, or of another package (entry points `SOURCES`)."""
@@ -236,6 +237,67 @@ class Scientist(BaseModel):
         return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
 
 
+class People(Sequence[Scientist]):
+    """Scientists in order, each as its line of JSON until it is looked at: of a large ecosystem most are not.
+
+    One that waits takes some 700 bytes, a `Scientist` 3 kB.
+
+    Args:
+        rows: each scientist by name, or its JSON.
+        source: the file of the JSON, for errors.
+
+    Example:
+        >>> People.of([Scientist(name="Scientist0")]).named("Scientist0").papers
+        0
+    """
+
+    def __init__(self, rows: Mapping[str, bytes | Scientist], source: object = "") -> None:
+        self._rows, self._source = rows, source
+
+    @classmethod
+    def of(cls, scientists: Sequence[Scientist]) -> "People":
+        """The same as `People`."""
+        return scientists if isinstance(scientists, cls) else cls({one.name: one for one in scientists})
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        return [*self._rows]
+
+    def named(self, name: str) -> Scientist:
+        """One by name. Raises KeyError for an unknown name, `CorpusError` if its JSON is damaged."""
+        row = self._rows[name]
+        if isinstance(row, Scientist):
+            return row
+        try:
+            return Scientist.model_validate_json(row)
+        except ValidationError as wrong:
+            hint = "build the corpus again"
+            raise CorpusError(f"{self._source}: {name}: {describe(wrong)}", hint=hint) from wrong
+
+    def changed(self, by: Mapping[str, Scientist]) -> "People":
+        """The same with others, or with more."""
+        return People({**self._rows, **by}, self._source)
+
+    def only(self, names: Iterable[str]) -> "People":
+        """Some of them."""
+        return People({name: self._rows[name] for name in names}, self._source)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Scientist: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Scientist]: ...
+    def __getitem__(self, place: int | slice) -> Scientist | list[Scientist]:
+        if isinstance(place, slice):
+            return [*map(self.named, self.names[place])]
+        return self.named(self.names[place])
+
+
 def profile_text(scientist: Scientist) -> str:
     """The text of a scientist that the author knowledge bank embeds."""
     parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
@@ -256,7 +318,7 @@ class Literature(Protocol):
     """What a system reads from a research ecosystem; implemented by `bank.ecosystem.Ecosystem`."""
 
     @property
-    def scientists(self) -> list[Scientist]:
+    def scientists(self) -> Sequence[Scientist]:
         """S, the available scientists."""
         ...
 

@@ -7,11 +7,12 @@ with Ecosystem.open(Path("corpora/mine")) as ecosystem:
 
 import asyncio
 import itertools
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from manyheads.base.errors import CorpusError, EmbeddingError, describe, need_extra
 from manyheads.base.files import Closing
-from manyheads.base.papers import Hit, Paper, Period, Scientist, profile_text
+from manyheads.base.papers import Hit, Paper, People, Period, Scientist, profile_text
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.layers import LayeredStore, Layers, parts_of
 from manyheads.corpus.meta import (
@@ -245,6 +246,23 @@ def _filter(years: Years | None, where: Where | None, exclude: Ids[str] = ()) ->
 # A built corpus.
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
+_NAME = re.compile(rb'\{"name":"([^"\\]+)".*\}')
+
+
+def read_people(folder: Path) -> People:
+    """The scientists of a built corpus, each a line of its file. Raises `CorpusError` if it is missing or damaged."""
+    path = folder / SCIENTISTS
+    with suppress(OSError):
+        rows = path.read_bytes().strip().removeprefix(b"[").removesuffix(b"]").split(b",\n ")
+        names = [*map(_NAME.fullmatch, rows)]
+        if all(names):
+            return People(
+                {name[1].decode(): row for name, row in zip(names, rows, strict=True) if name}, path
+            )
+    try:  # none, or written by another program
+        return People.of(_SCIENTISTS.validate_python(read_json(folder, SCIENTISTS)))
+    except ValidationError as wrong:
+        raise damaged(path, describe(wrong)) from wrong
 
 
 class Ecosystem(Closing):
@@ -267,14 +285,8 @@ class Ecosystem(Closing):
         self._queries = over[0]._queries if over else QueryEmbedder(papers.embedder)
         papers.queries = authors.queries = self._queries
         self._last_citations: Mapping[str, int] = over[1].last if over else {}
-        if over:
-            self._scientists = {**over[0]._scientists, **over[1].scientists}
-            return
-        try:
-            scientists = _SCIENTISTS.validate_python(read_json(folder, SCIENTISTS))
-        except ValidationError as wrong:
-            raise damaged(folder / SCIENTISTS, describe(wrong)) from wrong
-        self._scientists = {one.name: one for one in scientists}
+        self.scientists = over[0].scientists.changed(over[1].scientists) if over else read_people(folder)
+        """S, in the order Scientist0, Scientist1, …"""
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder | None = None) -> "Ecosystem":
@@ -338,18 +350,13 @@ class Ecosystem(Closing):
         """The model of its vectors."""
         return self.papers.embedder
 
-    @property
-    def scientists(self) -> list[Scientist]:
-        """S, in the order Scientist0, Scientist1, …"""
-        return list(self._scientists.values())
-
     def scientist(self, name: str) -> Scientist:
         """A scientist by masked name; raises CorpusError if unknown."""
         try:
-            return self._scientists[name]
+            return self.scientists.named(name)
         except KeyError as unknown:
-            last = len(self._scientists) - 1
-            known = f"Scientist0 … Scientist{last}" if self._scientists else NO_SCIENTISTS
+            last = len(self.scientists) - 1
+            known = f"Scientist0 … Scientist{last}" if self.scientists else NO_SCIENTISTS
             raise CorpusError(f"{name!r}: no such scientist in {self.folder}", tried=known) from unknown
 
     def names(self) -> dict[str, str]:

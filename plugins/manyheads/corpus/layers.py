@@ -136,10 +136,10 @@ def write_layer(
     meta, base, under = below.meta, below.base, os.path.abspath(below.folder)
     if vectors.shape != (shape := (len(papers), meta.embedding.dim)):
         raise EmbeddingError(f"vectors of shape {vectors.shape} do not fit the papers: expected {shape}")
-    known = {one.name: one for one in below.scientists}
+    known = below.scientists
     fresh = [
         one for one in scientists
-        if one.name not in known or profile_text(known[one.name]) != profile_text(one)
+        if one.name not in known or profile_text(known.named(one.name)) != profile_text(one)
     ]  # fmt: skip
     texts, none = [profile_text(one) for one in fresh], np.zeros((0, meta.embedding.dim), dtype=np.float32)
     embedded = below.embedder.embed(texts) if texts else none

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from manyheads.base.papers import Paper, Scientist
+from manyheads.base.papers import Paper, People, Scientist
 from manyheads.corpus import phrases
 from manyheads.corpus.phrases import some_texts
 from manyheads.corpus.records import RawAuthor, RawPaper
@@ -44,15 +44,14 @@ def raised_row(
     rng: random.Random, scientists: Sequence[Scientist], leader: Scientist, exploration: Exploration
 ) -> dict[str, float]:
     """The leader's row of A, incremented by `draw`, by masked name, without the leader and zeros."""
-    row, known = dict[str, float](), Counter[str](leader.collaborators)
+    row, known, people = dict[str, float](), Counter[str](leader.collaborators), People.of(scientists)
     far, whole = Counter[str](), known.total() or 1
     if exploration == "history":
-        for one in scientists:
-            if one.name in known:
-                far.update(one.collaborators)
-    for peer in scientists:
-        if peer.name != leader.name:
-            weight: float = known[peer.name]
+        for name in filter(people.__contains__, known):
+            far.update(people.named(name).collaborators)
+    for peer in people.names:
+        if peer != leader.name:
+            weight: float = known[peer]
             match exploration:
                 case "uniform":
                     weight += 1
@@ -61,11 +60,11 @@ def raised_row(
                 case "small":
                     weight = weight / whole + min(abs(rng.normalvariate(SMALL, SMALL)), MOST_SMALL)
                 case "history":
-                    weight += FAR * far[peer.name]
+                    weight += FAR * far[peer]
                 case "none":
                     pass
             if weight:
-                row[peer.name] = weight
+                row[peer] = weight
     return row
 
 

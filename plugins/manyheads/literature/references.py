@@ -29,7 +29,7 @@ class Scientists:
         self.hot = ecosystem.hot
 
     @property
-    def scientists(self) -> list[Scientist]:
+    def scientists(self) -> Sequence[Scientist]:
         return self.ecosystem.scientists
 
     @property

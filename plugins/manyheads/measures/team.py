@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 
 from manyheads.base.errors import MeasureError
-from manyheads.base.papers import Scientist
+from manyheads.base.papers import People, Scientist
 from manyheads.core.results import Part
 from manyheads.corpus.scientists import Exploration, raised_row
 from manyheads.measures.statistics import enough
@@ -123,12 +123,12 @@ def draw_towards(
     Args:
         members: those who have joined, the leader first.
     """
-    by_name = {one.name: one for one in scientists}
+    people = People.of(scientists)
     left = raised_row(rng, scientists, members()[0], exploration)
     plan, asked = list[str](), ""
     while left and len(members()) < size:
         if not plan or asked != members()[-1].name:
-            plan = _completion(rng, by_name, members(), left, size, aims)
+            plan = _completion(rng, people, members(), left, size, aims)
         asked = plan.pop(0)
         del left[asked]
         yield asked
@@ -136,7 +136,7 @@ def draw_towards(
 
 def _completion(
     rng: random.Random,
-    by_name: Mapping[str, Scientist],
+    people: People,
     members: Sequence[Scientist],
     left: Mapping[str, float],
     size: int,
@@ -145,7 +145,7 @@ def _completion(
     """The candidate who brings the team nearest to the aims, of all that were tried."""
 
     def off(names: Sequence[str]) -> float:
-        return gap([*members, *(by_name[name] for name in names)], aims)
+        return gap([*members, *map(people.named, names)], aims)
 
     best: list[str] = []
     for attempt in range(TRIES):

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, create_model
 from manyheads.asking.forms import brief, shipped_forms, slots
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import MOST, ConfigError, CorpusError, EmbeddingError, LiteratureError
-from manyheads.base.papers import Literature, Paper, fold
+from manyheads.base.papers import Literature, Paper, People, fold
 from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
 from manyheads.corpus.retrieval import Inspiration
@@ -258,7 +258,7 @@ def scientist_named(name: str, literature: Literature) -> str:
     """The scientist whom a model names, such as `scientist 9` or `Scientist9 (robotics)`."""
     with suppress(CorpusError):  # mostly exactly; else each of a hundred thousand is looked at
         return literature.scientist(name.strip()).name
-    names = {fold(scientist.name): scientist.name for scientist in literature.scientists}
+    names = {fold(each): each for each in People.of(literature.scientists).names}
     mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
     return next((names[fold(each)] for each in mentions if fold(each) in names), name.strip())
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 from statistics import fmean
 
-from manyheads.base.papers import Paper, Scientist
+from manyheads.base.papers import Paper, People, Scientist
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.phrases import interests
 from manyheads.corpus.scientists import TOP_INTERESTS
@@ -110,18 +110,18 @@ def newcomers(world: Ecosystem, rng: random.Random, changes: ChangesConfig) -> l
     ]  # fmt: skip
 
 
-def awake(
-    scientists: Sequence[Scientist], records: Sequence[EpochRecord], base: int, changes: ChangesConfig
-) -> list[Scientist]:
+def awake(scientists: People, records: Sequence[EpochRecord], base: int, changes: ChangesConfig) -> People:
     """Those who may be asked: not who have been in no team for `rest_after` epochs.
 
     Args:
         base: scientists of the corpus; the others came later, after an epoch each.
     """
     if (least := changes.rest_after) is None or len(records) < least:
-        return [*scientists]
+        return scientists
     active: Collection[str] = {
         name for each in records[-least:] for team in each.active for name in team.members
     }
     new = base + max(0, len(records) - least) * changes.newcomers
-    return [one for place, one in enumerate(scientists) if one.name in active or place >= max(new, base)]
+    return scientists.only(
+        name for place, name in enumerate(scientists.names) if name in active or place >= max(new, base)
+    )

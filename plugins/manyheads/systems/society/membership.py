@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
-from manyheads.base.papers import Scientist
+from manyheads.base.papers import People, Scientist
 from manyheads.core import together
 from manyheads.core.events import Recruited
 from manyheads.corpus.scientists import Exploration, draw
@@ -58,14 +58,14 @@ def found_teams(
     Args:
         taken: how many teams a scientist is in already; who is in too many founds none.
     """
-    pool = [one for one in pool if taken.get(one.name, 0) < settings.team_limit]
-    count = len(pool) if settings.teams == "all" else min(settings.teams, len(pool))
-    founders = random.Random(f"{seed}/{epoch}").sample(pool, count)
-    by_name, teams = {one.name: one for one in pool}, list[Founding]()
-    for number, leader in enumerate(founders, 1):
+    people, teams = People.of(pool), list[Founding]()
+    people = people.only(name for name in people.names if taken.get(name, 0) < settings.team_limit)
+    count = len(people) if settings.teams == "all" else min(settings.teams, len(people))
+    founders = random.Random(f"{seed}/{epoch}").sample(people.names, count)
+    for number, leader in enumerate(map(people.named, founders), 1):
         rng = random.Random(f"{seed}/{epoch}/{number}")
         own, size, how = rng.getrandbits(31), draw_size(rng, settings.size), settings.virsci.team
-        order = candidates(rng, pool, by_name, leader, how.exploration, how.max_invitations)
+        order = candidates(rng, people, leader, how.exploration, how.max_invitations)
         teams.append(Founding(number, leader, size, own, iter(order), [leader]))
     return teams
 
@@ -83,23 +83,18 @@ def draw_size(rng: random.Random, how: SizeConfig) -> int:
 
 
 def candidates(
-    rng: random.Random,
-    pool: Sequence[Scientist],
-    by_name: Mapping[str, Scientist],
-    leader: Scientist,
-    exploration: Exploration,
-    most: int,
+    rng: random.Random, pool: People, leader: Scientist, exploration: Exploration, most: int
 ) -> list[str]:
     """Whom a leader asks, in order, as of `draw`; at a cost that does not grow with a large ecosystem."""
     if exploration != "uniform" or len(pool) < LARGE:
         return [*islice(draw(rng, pool, leader, exploration=exploration), most)]
     # A_ij + 1: one of the collaborators by their weights, or anyone, all alike
-    near = [name for name in leader.collaborators if name in by_name]
+    near = [name for name in leader.collaborators if name in pool]
     sums = [*accumulate(leader.collaborators[name] for name in near)]
     weight, order = sums[-1] if sums else 0, dict[str, None]()
     while len(order) < min(most, len(pool) - 1):
         place = rng.random() * (weight + len(pool))
-        drawn = near[bisect(sums, place)] if place < weight else pool[int(place - weight)].name
+        drawn = near[bisect(sums, place)] if place < weight else pool.names[int(place - weight)]
         if drawn != leader.name:
             order.setdefault(drawn)
     return [*order]

@@ -20,11 +20,10 @@ from manyheads.base.errors import ConfigError, EmbeddingError
 from manyheads.base.folders import JOURNAL, TRACEBACK
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.engine.budget import Budget
-from manyheads.engine.children import BELOW
 from manyheads.engine.cluster import Cluster, OnRay
 from manyheads.engine.jobs import Failure, Job
 from manyheads.engine.journal import read_turns
-from manyheads.engine.local import Local
+from manyheads.engine.local import BELOW, Local
 from manyheads.engine.seats import versions
 from manyheads.engine.worker import JobWorker, Mirror, Wire, need_here
 from manyheads.hosts import host_factory

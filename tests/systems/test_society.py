@@ -16,7 +16,7 @@ from manyheads.base.errors import BudgetError, CorpusError, ModelError, UserErro
 from manyheads.base.papers import People, Scientist
 from manyheads.core import Usage
 from manyheads.corpus.corpora import open_corpus
-from manyheads.engine import children
+from manyheads.engine import local
 from manyheads.engine.journal import spent_in
 from manyheads.engine.local import Local, Process
 from manyheads.engine.session import Session
@@ -41,13 +41,13 @@ SMALL = ("embedding=lexical", "epochs=2", "teams=3", "size.draw=fixed", "size.mo
 async def live(folder: Path, *sets: str, at_once: int = 4) -> Session:
     """Run a society, or resume it."""
     config = reopen(folder, sets) if (folder / "config.yaml").exists() else load(["society"], [*SMALL, *sets])
-    session, token = Session(config, folder), children.ENGINE.set(Process(at_once))
+    session, token = Session(config, folder), local.ENGINE.set(Process(at_once))
     try:
         async with aclosing(session.events(host_factory(config.host))) as events:
             async for _ in events:
                 pass
     finally:
-        children.ENGINE.reset(token)
+        local.ENGINE.reset(token)
     return session
 
 

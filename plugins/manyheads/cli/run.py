@@ -279,8 +279,7 @@ def _placed(config: "RunConfig", where: RunningOptions) -> Generator[None]:
     from manyheads.team.system import system_of
 
     if system_of(config).nests:
-        from manyheads.engine.children import ENGINE
-        from manyheads.engine.local import Process
+        from manyheads.engine.local import ENGINE, Process
 
         with ExitStack() as stack:
             if where.engine_name(config) == "local":

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from functools import partial
 
 from manyheads.base.errors import ModelError
@@ -11,14 +10,9 @@ from manyheads.config import RunConfig
 from manyheads.core import Charge, Meter
 from manyheads.core.events import AnyEvent
 from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler
-from manyheads.engine.local import Engine, Process
+from manyheads.engine.local import BELOW, ENGINE, Process
 from manyheads.engine.session import HostFactory
 from manyheads.team.run import Run
-
-ENGINE: ContextVar[Engine] = ContextVar("ENGINE")
-"""Where such runs run; this process, unless a command or a worker has set it."""
-BELOW = 4
-"""Such runs at once in one process."""
 
 
 def _the_same(make_host: HostFactory, host: str) -> HostFactory:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -89,6 +90,12 @@ class Process:
     async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
         """See `Engine`."""
         return await work(meter, config, *arguments)
+
+
+ENGINE: ContextVar[Engine] = ContextVar("ENGINE")
+"""Where the runs below a run are jobs; this process, unless a command or a worker has set it."""
+BELOW = 4
+"""Such runs at once in one process."""
 
 
 def with_first_known(config: RunConfig, shared: Shared) -> RunConfig:

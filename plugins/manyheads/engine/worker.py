@@ -37,10 +37,9 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.layers import COPIES
 from manyheads.corpus.phrases import KeyPhrases
 from manyheads.corpus.transfer import Manifest, local_copy
-from manyheads.engine.children import BELOW, ENGINE
 from manyheads.engine.jobs import Failure
 from manyheads.engine.journal import Fact, Journal
-from manyheads.engine.local import Process, Work, failure_of
+from manyheads.engine.local import BELOW, ENGINE, Process, Work, failure_of
 from manyheads.engine.seats import versions
 from manyheads.engine.session import HostFactory, Session
 from manyheads.literature.lookup import ANSWERS, RECORD, LookupCache, Row

@@ -261,6 +261,7 @@ class SuiteSpec(Strict):
 
     def without(self, judges: Collection[str]) -> "SuiteSpec":
         """The suite without the measures of these judges."""
+
         def others(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(name for name in names if root(name) not in judges)
 

@@ -18,6 +18,7 @@ from manyheads.config.files import schema_of
 from manyheads.core.results import RunResult
 from manyheads.datasets.formats import Format
 from manyheads.hosts import component
+from manyheads.measures.published import PublishedTable
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
 from manyheads.suites import spec
@@ -51,6 +52,7 @@ FILES: dict[str, type[BaseModel]] = {
     "configs/models/prices.schema.json": PriceList,
     "configs/arena/form.schema.json": ArenaForm,
     "configs/formats/format.schema.json": Format,
+    "configs/tables/table.schema.json": PublishedTable,
     **{path: model for name in systems().own for path, model in systems()[name].files.items()},
 }
 

@@ -48,8 +48,10 @@ def arena_votes(path: Path, number: int = 140, again: int = 44) -> list[PairVote
         answers: dict[str, Answer] = {name: rng.choices(ANSWERS, weights)[0] for name in QUESTIONS}
         votes.append(PairVote(left, right, answers, session, case))
         said = [SAID[answers[name]] for name in QUESTIONS]
-        texts = ('A "critical"\nreview, 1.', "- one", "2024-09-08")
-        rows.append([str(len(rows)), session, case, left, right, *said, *texts])
+        texts = [
+            f'A "critical"\nreview, {len(each)}.' + "\n- one" * rng.randint(1, 9) for each in (left, right)
+        ]
+        rows.append([str(len(rows)), session, case, left, right, *said, *texts, "2024-09-08"])
     about = ("", "session_id", "paper_id", "reviewer_a", "reviewer_b")
     header = [*about, *QUESTIONS, "review_a", "review_b", "vote_time"]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -83,10 +85,32 @@ def test_votes_of_mamorx(tmp_path: Path) -> None:
         in plain["notes"]
     )
     run("new", "arena", cwd=tmp_path)
-    imported = run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
+    imported = run("import", "arena", "arena_votes.csv", cwd=tmp_path)
     assert "140 votes added, of 140" in imported
     assert "44 repeated votes" in imported
-    assert "0 votes added" in run("import", "arena", "arena_votes.csv", "--columns", columns, cwd=tmp_path)
+    assert "0 votes added" in run("import", "arena", "arena_votes.csv", cwd=tmp_path)
+
+
+def test_votes_of_mamorx_are_known_by_their_columns(tmp_path: Path) -> None:
+    votes = arena_votes(tmp_path / "arena_votes.csv")
+    how = ("rate", "arena_votes.csv", "--resamples", "10")
+    data = json.loads(run(*how, "--json", cwd=tmp_path))
+    fit = Likelihood(comparisons(votes, "overall_quality")).fit()
+    assert fit
+    ours = {each["name"]: each["ours"][0] for each in data["published"] if each["ours"]}
+    assert len(ours) == len(data["published"]) == 35
+    for maker, rating in zip(fit.makers, fit.ratings.tolist(), strict=True):
+        assert ours[f"overall, {maker}"] == pytest.approx(rating)
+    one, other = (ours[f"overall, {maker}"] for maker in ("multi_agent_with_knowledge", "barebones"))
+    won = 1 / (1 + 10 ** ((other - one) / 400))
+    assert ours["multi_agent_with_knowledge over barebones"] == pytest.approx(won)
+    assert {each["sign"] for each in data["people"][0]["effects"]} <= {"words", "lines", "headings", "lists"}
+    assert data["people"][0]["effects"], "of the reviews in the table"
+    said = run(*how, cwd=tmp_path)
+    assert "Recognised  MAMORX" in said
+    assert f"1,889  {one:,.0f} (" in said
+    named = ("--columns", "left=reviewer_a,right=reviewer_b,overall=overall_quality")
+    assert "published" not in json.loads(run(*how, *named, "--json", cwd=tmp_path))
 
 
 # The AI Scientist: a row a paper, a column a reviewer, a decision in words; and a model's reviews in other tables.
@@ -136,6 +160,42 @@ def test_ratings_of_the_ai_scientist(tmp_path: Path) -> None:
     assert "accepted is 'Perhaps': begin with one of" in refused(*how, cwd=tmp_path)
 
 
+BEST = "gpt-4o-2024-05-13_temp_0_1_fewshot_1_reflect_5_ensemble_5_pages_all"
+SONNET = "claude-3-5-sonnet-20240620_temp_0_1_reflect_5_ensemble_5_pages_all"
+
+
+@pytest.mark.slow
+def test_reviewers_of_the_ai_scientist_are_compared_by_themselves(tmp_path: Path) -> None:
+    lines = ["\t".join(["paper_id", *map(str, range(7)), "decision"])]
+    for paper, some in RATED.items():
+        cells = [f"{each:.1f}" for each in some] + [""] * (7 - len(some))
+        lines.append("\t".join([paper, *cells, "Reject" if fmean(some) < 5 else "Accept (Poster)"]))
+    (tmp_path / "ratings_subset.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "llm_reviews").mkdir()
+    for name, more in ((BEST, 0), (SONNET, 2), ("mine", 0)):
+        rows = [
+            f'{paper},"In short, a paper",{min(10, score + more)},Reject' for paper, score in MODEL.items()
+        ]
+        (tmp_path / "llm_reviews" / f"{name}.csv").write_text(
+            "\n".join(["paper_id,Summary,Overall,Decision", *rows]) + "\n"
+        )
+    how = ("agreement", "ratings_subset.tsv", "--scores", "llm_reviews")
+    data = json.loads(run(*how, "--json", cwd=tmp_path))
+    assert {*data["scorers"]} == {"GPT-4o (1-shot)", "Sonnet 3.5", "mine"}
+    good = {paper: fmean(some) >= 5 for paper, some in RATED.items() if paper in MODEL}
+    called = [MODEL[paper] >= 6 for paper in good]
+    rates = [fmean(said == want for said, is_good in zip(called, good.values(), strict=True) if is_good is want)
+             for want in (True, False)]  # fmt: skip
+    shown = {each["name"]: each["ours"] and each["ours"][0] for each in data["published"]}
+    for name in ("GPT-4o (1-shot)", "Sonnet 3.5"):  # two points more, and a threshold two points higher
+        assert shown[f"{name}, Balanced accuracy"] == pytest.approx(fmean(rates))
+    assert (shown["texts"], shown["GPT-4o-mini, Balanced accuracy"]) == (8, None)
+    said = run(*how, cwd=tmp_path)
+    assert "not in this file" in said
+    assert "\nmine\n" in said
+    assert "--plot" in refused(*how, "--plot", "a.png", cwd=tmp_path)
+
+
 # Si et al.: an object of columns, a review each, of ideas by people, by a model, and by a model but picked by people.
 
 
@@ -146,7 +206,8 @@ def reviews_of_ideas(path: Path) -> list[dict[str, Any]]:
             quality = rng.gauss(level, 1)
             for _ in range(rng.randint(2, 4)):
                 scores = {name: min(10, max(1, round(rng.gauss(quality - less, 1)))) for name, less in {
-                    "overall_score": 0.5, "novelty_score": 0, "feasibility_score": 2 * quality - 12}.items()}  # fmt: skip
+                    "overall_score": 0.5, "novelty_score": 0, "feasibility_score": 2 * quality - 12,
+                    "excitement_score": 0.2, "effectiveness_score": 0.4}.items()}  # fmt: skip
                 reviews.append({"idea_id": f"{condition}_{number}", "condition": condition, **scores,
                                 "reviewer_id": f"R{rng.randint(1, 79)}", "topic": "Bias"})  # fmt: skip
     columns = {name: [each[name] for each in reviews] for name in reviews[0]}
@@ -189,6 +250,109 @@ def test_conditions_of_si_et_al(tmp_path: Path) -> None:
     said = run(*how, cwd=tmp_path)
     assert "AI − Human: +" in said
     assert "corrected for 9 tests" in said
+
+
+@pytest.mark.slow
+def test_conditions_of_si_et_al_are_known_by_their_columns(tmp_path: Path) -> None:
+    reviews = reviews_of_ideas(tmp_path / "ideation.json")
+    columns = json.loads((tmp_path / "ideation.json").read_text(encoding="utf-8"))
+    data = json.loads(run("agreement", "ideation.json", "--json", cwd=tmp_path))
+    assert {*data["criteria"]} == {"novelty", "excitement", "feasibility", "effectiveness", "overall"}
+    assert data["criteria"]["novelty"]["scale"] == [1, 10]
+    pairs = {(each["one"], each["other"]) for each in data["groups"]["differences"]}
+    for pair in pairs:  # as the authors do: over the criteria of a pair
+        tests = [each for each in data["groups"]["differences"] if (each["one"], each["other"]) == pair]
+        assert [each["bonferroni"] for each in tests] == pytest.approx(
+            [min(1, 5 * each["p"]) for each in tests]
+        )
+    shown = {each["name"]: each["ours"][0] for each in data["published"]}
+    [test] = [each for each in data["groups"]["differences"]
+              if (each["criterion"], each["one"], each["other"]) == ("novelty", "AI", "Human")]  # fmt: skip
+    assert shown["novelty, AI − Human, p Bonferroni"] == test["bonferroni"]
+    assert (shown["texts"], len(shown)) == (147, 11)
+
+    # The same ideas once they were carried out: AI's lose one point, or three.
+    executed = [
+        each for each in reviews if each["condition"] != "AI_Rerank" and each["idea_id"][-1] in "02468"
+    ]
+    lost = {
+        each["idea_id"]: (1 if each["idea_id"][-1] in "26" else 3) * (each["condition"] == "AI")
+        for each in executed
+    }
+    scores = [name for name in columns if name.endswith("_score") and name != "feasibility_score"]
+    after = {name: [each[name] for each in executed] for name in ("idea_id", "condition")}
+    after |= {name: [each[name] - lost[each["idea_id"]] for each in executed] for name in scores}
+    after["soundness_score"] = after["novelty_score"]
+    (tmp_path / "execution.json").write_text(json.dumps(after), encoding="utf-8")
+    how = ("agreement", "execution.json", "--before", "ideation.json")
+    refusal = refused(*how, cwd=tmp_path)
+    assert "is not a number from 1 to 10" in refusal
+    how = (*how, "--scale", "-9-10")
+    changed = json.loads(run(*how, "--json", cwd=tmp_path))["changes"]
+    means = {(each["criterion"], each["group"]): each["mean"] for each in changed["means"]}
+    assert means["novelty change", "AI"] == pytest.approx(-fmean(filter(None, lost.values())))
+    assert means["overall change", "Human"] == pytest.approx(0)
+    assert {criterion for criterion, _ in means} == {
+        f"{name} change" for name in ("novelty", "excitement", "effectiveness", "overall")
+    }
+
+
+def test_a_published_table_of_another_shape_is_refused(tmp_path: Path) -> None:
+    reviews_of_ideas(tmp_path / "ideation.json")
+    columns = json.loads((tmp_path / "ideation.json").read_text(encoding="utf-8"))
+    del columns["excitement_score"]
+    (tmp_path / "ideation.json").write_text(json.dumps(columns), encoding="utf-8")
+    said = refused("agreement", "ideation.json", cwd=tmp_path)
+    assert "2409.04109" in said
+    assert "without its column excitement_score" in said
+    other = {**columns, "idea_id": [f"other {each}" for each in columns["idea_id"]]}
+    (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
+    how = ("--columns", "id=idea_id,novelty=novelty_score", "--group", "condition", "--before", "other.json")
+    assert "no text is rated in both tables" in refused("agreement", "ideation.json", *how, cwd=tmp_path)
+
+
+# PeerRead: a file a paper, with comments among the reviews, and reviews that are there twice.
+
+
+def test_reviews_of_peerread(tmp_path: Path) -> None:
+    scores, names = {"1": (9, 7, 8), "2": (3, 4), "3": (6, 5, 5)}, list[str]()
+    for paper, some in scores.items():
+        reviews: list[dict[str, Any]] = [{"IS_META_REVIEW": True, "comments": "In all, a paper."}]
+        for number, score in enumerate(some):
+            reviews += [
+                {"RECOMMENDATION": score, "TITLE": "Good", "comments": f"{number}", "IS_META_REVIEW": False, "IS_ANNOTATED": True},
+                {"TITLE": "Question", "comments": "?", "CLARITY": 5, "IS_META_REVIEW": False, "IS_ANNOTATED": True},
+            ]  # fmt: skip
+        around = {"conference": "ICLR 2017", "title": "Owls", "abstract": "…", "histories": [], "id": paper}
+        data = {**around, "reviews": reviews * 2, "accepted": fmean(some) > 5}
+        names.append(f"{paper}.json")
+        (tmp_path / names[-1]).write_text(json.dumps(data), encoding="utf-8")
+    data = json.loads(run("agreement", *names, "--json", cwd=tmp_path))
+    found = data["criteria"]["recommendation"]
+    assert (found["texts"], found["ratings"], found["missing"], data["unnamed"]) == (3, 8, 0, 8)
+    assert found["mean"] == pytest.approx(fmean(map(fmean, scores.values())))
+    shown = {each["name"]: each["ours"][0] for each in data["published"]}
+    assert shown == {"texts": 3, "ratings": 8, "accepted": pytest.approx(2 / 3)}
+
+
+# SciPIP: a line a background.
+
+
+@pytest.mark.slow
+def test_backgrounds_of_scipip_are_cases(tmp_path: Path) -> None:
+    rows = [{"hash_id": 286720000462099611 + number, "entities": ["cloth"], "background": f"1. Cloth {number} must be folded."}
+            for number in range(2)]  # fmt: skip
+    (tmp_path / "test_acl_2024.json").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    how = ("eval", "scipip-ideas", "--cases", "test_acl_2024.json", "--repeats", "1", "-o", "out")
+    done = manyheads_command(*how, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "idea-comparison.rivals" in done.err, "the file has no ideas to compare with"
+    cells = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert {each["case"] for each in cells} == {str(row["hash_id"]) for row in rows}
+    assert all(each["values"]["idea-match.score"] is not None for each in cells)
+    assert not any(name.startswith("idea-comparison") for each in cells for name in each["values"])
+    (tmp_path / "test_acl_2024.json").write_text(json.dumps({"hash_id": 1, "entities": []}), encoding="utf-8")
+    assert "id is missing" in manyheads_command(*how, cwd=tmp_path).message
 
 
 def test_raters_with_names_are_resampled_and_two_groups_are_refused_a_text(tmp_path: Path) -> None:

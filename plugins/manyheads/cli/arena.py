@@ -1,18 +1,19 @@
 """`manyheads arena`: texts of several makers, compared blind by people and models, and the makers' ratings."""
 
+import fnmatch
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ArenaError, ConfigError, need_extra
+from manyheads.base.errors import ArenaError, ConfigError, RatingError, need_extra
 from manyheads.base.text import count, plain
 from manyheads.cli import completion
 from manyheads.cli.engine import Running
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
     from manyheads.arena.report import ArenaResult
     from manyheads.arena.store import Arena
+    from manyheads.measures.published import PublishedTable
     from manyheads.measures.ranking import Rankings
     from manyheads.measures.ratings import RatingTable
     from manyheads.measures.standings import Rules, Standings
     from manyheads.measures.votes import VoteTable
+
+H = TypeVar("H", "Rating", "Agreeing", "Importing")
 
 app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
 
@@ -55,6 +59,30 @@ def _vote_columns(columns: str | None) -> "dict[str, str] | None":
     from manyheads.measures.votes import LEADS, WINNER
 
     return columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
+
+
+def _recognised(how: H, path: Path) -> "tuple[H, PublishedTable | None]":
+    """A published table, if this file is one and no columns are named, and the options with its columns, scale and so on."""
+    from manyheads.measures.published import recognised
+    from manyheads.measures.tables import columns_of
+
+    if how.columns or path.is_dir() or not (known := recognised(there := columns_of(path))):
+        return how, None
+    if missing := [
+        each for each in known.columns.values() if not fnmatch.filter(map(str.lower, there), each.lower())
+    ]:
+        hint = "name the columns that this file has: --columns NAME=COLUMN,…"
+        raise RatingError(
+            f"{path}: {known.about}, without its column {', '.join(missing)}",
+            tried=f"its columns: {', '.join(there)}",
+            hint=hint,
+        )
+    named = ",".join(f"{name}={column}" for name, column in known.columns.items())
+    own = {"columns": named, **known.model_dump(include={"group", "scale", "by", "threshold"})}
+    unset = {name for name, field in type(how).model_fields.items() if getattr(how, name) == field.default}
+    return how.model_copy(
+        update={name: own[name] for name in unset & own.keys() if own[name] is not None}
+    ), known
 
 
 class Making(Options):
@@ -179,6 +207,7 @@ def import_(folder: Folder, source: Importing) -> None:
     """
     from manyheads.arena.sheets import take
 
+    source = _recognised(source, source.tables[0])[0]
     with _opened(folder) as arena:
         taken = take(arena, source.tables, _vote_columns(source.columns), source.repeats)
         earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
@@ -294,16 +323,22 @@ def rate(how: Rating) -> None:
     from manyheads.arena.report import questions_of, rate, write_result
 
     need_extra("statistics", "rating makers")
+    from manyheads.measures import published
+
     rules = how.rules
+    how, known = _recognised(how, how.source)
     if how.source.is_dir() and (how.columns or how.repeats != "keep"):
         raise typer.BadParameter("--columns and --repeats work with a table of votes, not with an arena")
     read, first, title = _votes_of(how)
     questions = questions_of(read.votes, how.question or first)
     result = rate(read.votes, questions, rules, [*read.notes], read.headline)
+    ours = published.of_votes(result.people)
     if how.json_:
-        say_json(dumps(result.data(), indent=2, ensure_ascii=False))
+        more = {"published": known.beside(ours)} if known else {}
+        say_json(dumps(result.data() | more, indent=2, ensure_ascii=False))
     else:
         _show(result)
+        say("\n".join(known.as_lines(ours))) if known else None
     if how.out:
         say(f"Report     {write_result(result, how.out, title)}", err=how.json_)
 
@@ -328,8 +363,9 @@ class Agreeing(Options):
         tuple[Path, ...], typer.Argument(metavar="DIR|CSV|RUN…", autocompletion=completion.arenas)
     ]
     """An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`."""
-    scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
-    """Scores of the rated texts: measures.jsonl, a CSV or JSON file, or run folders of reviews. Several of one text count as their mean."""
+    scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN|FOLDER")] = ()
+    """Scores of the rated texts: measures.jsonl, a CSV or JSON file, or run folders of reviews. Several of one text count as their mean.
+    Each table of a folder is compared by itself."""
     by: Annotated[str, typer.Option(metavar="NAME")] = "on"
     """Name of the score in --scores."""
     on: Annotated[str | None, typer.Option(metavar="NAME")] = None
@@ -341,6 +377,8 @@ class Agreeing(Options):
     """Scale of your own table, such as 0-100, or 1-10,clarity=1-5 where criteria have different ones."""
     group: Annotated[str | None, typer.Option(metavar="COLUMN")] = None
     """Compare groups of texts by this column, such as condition; of an arena, by maker."""
+    before: Annotated[tuple[Path, ...], typer.Option(metavar="FILE")] = ()
+    """Earlier ratings of the same texts: compare the groups' changes, too."""
     threshold: float | None = None
     """Minimum mean rating, and score, of a good text, if there is no column `accepted`."""
     judge: Annotated[tuple[str, ...], typer.Option(metavar="RATER")] = ()
@@ -378,8 +416,11 @@ def agreement(how: Agreeing) -> None:
         raise typer.BadParameter("--group: texts of an arena are grouped by maker; others need a table")
     if (how.on or how.plot) and not how.scores:
         raise typer.BadParameter("--on and --plot need --scores")
+    if how.before and folders:
+        raise typer.BadParameter("--before works with tables of ratings")
     if not folders:
-        _print(_of_tables(sources, how), how)
+        how, known = _recognised(how, next(iter(sources)))
+        _print(_of_tables(sources, how), how, known)
     elif (folders[0] / FILE).is_file():
         with _opened(folders[0]) as arena:
             _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how)
@@ -390,44 +431,99 @@ def agreement(how: Agreeing) -> None:
 def _of_tables(tables: Sequence[Path], how: Agreeing) -> "RatingTable | Rankings":
     """Rankings of tables with a column for ranks, else ratings."""
     from manyheads.measures.ranking import read_rankings
-    from manyheads.measures.ratings import COLUMNS, GROUP, read_ratings
-    from manyheads.measures.tables import columns_named, read_table, scales_named
+    from manyheads.measures.ratings import COLUMNS
+    from manyheads.measures.tables import columns_named, read_table
 
     named = columns_named(how.columns, COLUMNS) if how.columns else {}
-    group = {GROUP: how.group} if how.group else {}
     if "rank" in named or (
         not named and any("rank" in row.cells for row in read_table(tables[0], (), "")[:1])
     ):
         return read_rankings(tables, named, how.judge, how.target)
+    return _ratings_of(tables, how)
+
+
+def _ratings_of(tables: Sequence[Path], how: Agreeing) -> "RatingTable":
+    from manyheads.measures.ratings import COLUMNS, GROUP, read_ratings
+    from manyheads.measures.tables import columns_named, scales_named
+
+    named = columns_named(how.columns, COLUMNS) if how.columns else {}
+    group = {GROUP: how.group} if how.group else {}
     return read_ratings(tables, named | group, scales_named(how.scale) if how.scale else None)
 
 
-def _print(found: "RatingTable | Rankings", how: Agreeing) -> None:
-    from manyheads.measures import agreement, groups, ranking
-    from manyheads.measures.ratings import COLUMNS, read_scores
-    from manyheads.measures.tables import columns_named
-    from manyheads.report.plots import needs_plots, scatter_plot
+def _print(found: "RatingTable | Rankings", how: Agreeing, known: "PublishedTable | None" = None) -> None:
+    from manyheads.measures import ranking
 
     if isinstance(found, ranking.Rankings):
         qualities = ranking.alignments(found)
-        data, lines = ranking.as_data(found, qualities), ranking.as_lines(found, qualities)
+        data, lines = ranking.as_data(found, qualities), [*ranking.as_lines(found, qualities)]
     else:
-        if how.plot:
-            needs_plots(how.plot)
-        columns = columns_named(how.columns, COLUMNS) if how.columns else None
-        scores = read_scores(how.scores, how.by, columns) if how.scores else None
-        compared = agreement.compare(found, scores, how.by, how.on, threshold=how.threshold, seed=how.seed)
-        data, lines = asdict(compared), [*agreement.as_lines(compared)]
-        if how.group or "group" in (columns or {}):
-            by_group = groups.compare_groups(found, seed=how.seed)
-            data, lines = data | {"groups": asdict(by_group)}, [*lines, *groups.as_lines(by_group)]
-        if how.plot:
-            scatter_plot(compared, how.plot)
+        data, lines = _of_ratings(found, how, known)
     if how.json_:
         say_json(dumps(data, indent=2, ensure_ascii=False))
     else:
         say("\n".join(lines))
         say(f"Plot        {how.plot}") if how.plot else None
+
+
+def _of_ratings(
+    found: "RatingTable", how: Agreeing, known: "PublishedTable | None"
+) -> tuple[dict[str, Any], list[str]]:
+    """Ratings and scores compared, as data and as text; draws the plot."""
+    from manyheads.measures import agreement, groups, published
+    from manyheads.measures.ratings import COLUMNS, read_scores
+    from manyheads.measures.tables import columns_named
+    from manyheads.report.plots import needs_plots, scatter_plot
+
+    if how.plot:
+        needs_plots(how.plot)
+    columns = columns_named(how.columns, COLUMNS) if how.columns else None
+    scorers = dict[str, agreement.RatingSummary]()
+    for name, files in _scorers(how.scores).items():
+        called = known.scorers.get(name, name) if known else name
+        least = {"threshold": how.threshold, "score_threshold": known and known.thresholds.get(called)}
+        scores = read_scores(files, how.by, columns)
+        scorers[called] = agreement.compare(found, scores, how.by, how.on, seed=how.seed, **least)
+    compared = scorers.pop("", None) or agreement.compare(found)
+    if how.plot and scorers:
+        raise typer.BadParameter("--plot draws one table of scores: name a file of the folder with --scores")
+    data, lines = asdict(compared), [*agreement.as_lines(compared)]
+    for name, each in scorers.items():
+        lines += ["", name, *agreement.score_lines(each)]
+        data.setdefault("scorers", {})[name] = asdict(each)
+    ours = published.of_ratings(compared, scorers)
+    for name, table in _grouped(found, how, columns or (), known).items():
+        data[name] = asdict(by_group := groups.compare_groups(table, seed=how.seed))
+        lines += groups.as_lines(by_group)
+        ours |= published.of_groups(by_group)
+    if known:
+        data["published"] = known.beside(ours)
+        lines += known.as_lines(ours)
+    if how.plot:
+        scatter_plot(compared, how.plot)
+    return data, lines
+
+
+def _scorers(scores: Sequence[Path]) -> dict[str, Sequence[Path]]:
+    """The tables of a folder, each by its name; else all scores together, without a name."""
+    from manyheads.core.results import RESULT
+
+    if len(scores) == 1 and not (scores[0] / RESULT).exists() and (tables := sorted(scores[0].glob("*.csv"))):
+        return {each.stem: [each] for each in tables}
+    return {"": scores} if scores else {}
+
+
+def _grouped(
+    found: "RatingTable", how: Agreeing, columns: Collection[str], known: "PublishedTable | None"
+) -> "dict[str, RatingTable]":
+    """What groups are compared on: the ratings, and how they have changed."""
+    from manyheads.measures.groups import changes
+
+    tables = {"groups": found} if how.group or "group" in columns else {}
+    if how.before:
+        own = _recognised(how.model_copy(update={"columns": None}), how.before[0])[0] if known else how
+        tables["changes"] = changes(found, _ratings_of(how.before, own))
+    return tables
 
 
 def _show(result: "ArenaResult") -> None:

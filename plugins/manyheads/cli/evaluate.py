@@ -73,6 +73,8 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     limits = Budget.parse(options.budget or ())
     suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases, options.preset)
     times = options.repeats or suite.spec.repeats
+    for judge, key in suite.lacking.items():
+        say(f"warning: nothing of {judge} is measured: not every case has {key}", err=True)
 
     load = _loader(suite, changes)
     own = [options.cases.stem] if options.cases else []

@@ -302,6 +302,7 @@ class RatingSummary:
         unnamed: ratings, of a text by one rater, without the rater's name.
         per_text: fewest and most ratings of a text.
         unread: columns of the tables that were not read.
+        accepted: share of the texts; None if unknown.
         by, on: the score, and the criterion that it is compared with.
     """
 
@@ -312,6 +313,7 @@ class RatingSummary:
     criteria: dict[str, CriterionRatings]
     unnamed: int = 0
     unread: tuple[str, ...] = ()
+    accepted: float | None = None
     by: str = ""
     on: str = ""
     pairs: ScoredTexts | None = None
@@ -347,7 +349,8 @@ def compare(
     found = pairs and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how)
     return RatingSummary(
         texts=len(counts), raters=len({*ratings.raters} - ratings.unnamed), unnamed=len(ratings.unnamed), ratings=sum(counts),
-        per_text=(min(counts), max(counts)), criteria=criteria, unread=ratings.unread, by=by, on=on, pairs=pairs, calibration=found,
+        per_text=(min(counts), max(counts)), criteria=criteria, unread=ratings.unread,
+        accepted=fmean(ratings.decisions.values()) if ratings.decisions else None, by=by, on=on, pairs=pairs, calibration=found,
     )  # fmt: skip
 
 
@@ -374,6 +377,11 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
             f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')} {found}{missing}"
         )
     yield "A mean is over texts, each with the mean of its raters."
+    yield from score_lines(summary)
+
+
+def score_lines(summary: RatingSummary) -> Iterator[str]:
+    """A score compared with the ratings, as text; nothing without a score."""
     if summary.pairs and (calibration := summary.calibration):
         yield ""
         yield f"{summary.by} against {summary.on}, n = {calibration.papers}; mean score {calibration.mean_score:.2f}"

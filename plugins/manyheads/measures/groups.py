@@ -1,6 +1,7 @@
 """Groups of rated texts, such as people's and a model's ideas: means, differences, tests (Si, Yang and Hashimoto 2024, §5)."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -38,6 +39,7 @@ class GroupDifference:
     Attributes:
         p: of Welch's t-test of the texts' means; None with fewer than two texts, or equal ones.
         holm, bh: p corrected for all tests, by Holm and by Benjamini and Hochberg.
+        bonferroni: p corrected for the criteria of these two groups, by Bonferroni, as Si et al. do.
     """
 
     criterion: str
@@ -49,6 +51,7 @@ class GroupDifference:
     p: float | None
     holm: float | None = None
     bh: float | None = None
+    bonferroni: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,27 @@ def compare_groups(ratings: RatingTable, *, seed: int = 0) -> GroupComparison:
     over = "texts" if ratings.nameless else "texts and raters"
     ungrouped = tuple(item for item in ratings.scores if item not in ratings.groups)
     return GroupComparison(tuple(means), tuple(_corrected(differences)), over, ungrouped)
+
+
+def changes(after: RatingTable, before: RatingTable) -> RatingTable:
+    """How much the mean rating of each text has changed, on the criteria of both tables; a text is in its group of `after`.
+
+    Raises:
+        RatingError: the tables have no criterion, or no text, in common.
+    """
+    shared = tuple(name for name in after.criteria if name in before.criteria)
+    changed = {name: (after.means(name), before.means(name)) for name in shared}
+    scores = {
+        item: {"": {f"{name} change": new[item] - old[item] for name, (new, old) in changed.items() if item in new and item in old}}
+        for item in after.scores if item in before.scores
+    }  # fmt: skip
+    if not any(each[""] for each in scores.values()):
+        tried = f"after: {', '.join([*after.scores][:3])}; before: {', '.join([*before.scores][:3])}"
+        raise RatingError(
+            "no text is rated in both tables", tried=tried, hint="the ids of texts must be the same"
+        )
+    criteria = tuple(f"{name} change" for name in shared)
+    return RatingTable(criteria, scores, groups=after.groups, unnamed=frozenset({""}))
 
 
 def _resampled(
@@ -148,9 +172,13 @@ def _corrected(differences: Sequence[GroupDifference]) -> Iterator[GroupDifferen
     for place, (p, at) in enumerate(tests):
         holm = max(holm, min(1.0, (len(tests) - place) * p))
         corrected[at] = holm, float(rates[place])
+    criteria = Counter((each.one, each.other) for each in differences if each.p is not None)
     for at, each in enumerate(differences):
-        both = corrected.get(at)
-        yield replace(each, holm=both[0], bh=both[1]) if both else each
+        if each.p is None:
+            yield each
+            continue
+        holm, bh = corrected[at]
+        yield replace(each, holm=holm, bh=bh, bonferroni=min(1.0, criteria[each.one, each.other] * each.p))
 
 
 def as_lines(found: GroupComparison) -> Iterator[str]:
@@ -163,10 +191,15 @@ def as_lines(found: GroupComparison) -> Iterator[str]:
             few = ", too narrow" * (each.texts < FEW)
             yield f"  {each.group:{width}}  mean {each.mean:.2f} ({each.low:.2f} to {each.high:.2f}{few}; {n})"
         for each in (each for each in found.differences if each.criterion == criterion):
-            p = "no test" if each.p is None else f"p {each.p:.2g}, Holm {each.holm:.2g}, BH {each.bh:.2g}"
+            p = (
+                "no test"
+                if each.p is None
+                else f"p {each.p:.2g}, Bonferroni {each.bonferroni:.2g}, Holm {each.holm:.2g}, BH {each.bh:.2g}"
+            )
             yield f"  {each.one} − {each.other}: {each.difference:+.2f} ({each.low:+.2f} to {each.high:+.2f}); {p}"
     tests = count(sum(each.p is not None for each in found.differences), "test")
     yield f"In brackets: {LEVEL:.0%} intervals over {found.over}, by bootstrap."
     yield f"p: Welch's t-test of the texts' means; corrected for {tests} by Holm, and by Benjamini and Hochberg (BH)."
+    yield "Bonferroni: corrected for the criteria of two groups."
     if found.ungrouped:
         yield f"{count(len(found.ungrouped), 'text')} in no group, left out: {', '.join(found.ungrouped[:3])}"

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -111,7 +112,7 @@ def read_table(
     Raises:
         RatingError: it cannot be read, is empty or not CSV, or a column is missing or duplicate.
     """
-    header, records = _csv(path, hint) if path.suffix not in JSON else _cells(read_objects(path))
+    header, records = _records(path, hint, {each.lower() for each in (columns or {}).values()})
     renamed, wide = dict[str, str](), dict[str, list[str]]()
     for name, column in (columns or {}).items():
         several = [each for each in header if each.lower() == column.lower()] or [
@@ -149,12 +150,22 @@ def read_table(
     return rows
 
 
+def columns_of(path: Path) -> list[str]:
+    """The columns of a CSV or JSON file. Raises `RatingError` as `read_table` does."""
+    return _records(path, "name a table of answers")[0]
+
+
 def _called(name: str, columns: Mapping[str, str] | None) -> str:
     """Our name of a column, and what the table is said to call it."""
     return f"{columns[name]!r} ({name})" if columns and name in columns else name
 
 
 Records: TypeAlias = Iterator[tuple[str, dict[str, str]]]
+
+
+def _records(path: Path, hint: str, named: Set[str] = frozenset()) -> tuple[list[str], Records]:
+    """The columns of a file, and its rows by their places."""
+    return _csv(path, hint) if path.suffix not in JSON else _cells(read_objects(path), named)
 
 
 def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
@@ -184,14 +195,32 @@ def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
     return header, rows()
 
 
-def _cells(objects: Iterator[tuple[str, Mapping[str, Any]]]) -> tuple[list[str], Records]:
+def _cells(objects: Iterator[tuple[str, Mapping[str, Any]]], named: Set[str]) -> tuple[list[str], Records]:
     """The keys of objects, and their values as the cells of a table."""
     rows = [
         (place, {key: "" if value is None else str(value).strip() for key, value in each.items()})
-        for place, each in objects
+        for outer, whole in objects
+        for place, each in _inner(outer, whole, named)
     ]
     header = list(dict.fromkeys(key for _, each in rows for key in each))
     return header, ((place, dict.fromkeys(header, "") | each) for place, each in rows)
+
+
+def _inner(place: str, whole: Mapping[str, Any], named: Set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """An object; of one with a list of objects, such as a paper with its reviews, each of these, with what stands around it.
+
+    Those that have none of the columns that are named are no answers, and equal ones are one: PeerRead has both.
+    """
+    lists = {key: cast(list[Any], value) for key, value in whole.items() if value and isinstance(value, list)}
+    several = [key for key, value in lists.items() if all(isinstance(each, dict) for each in value)]
+    if len(several) != 1:
+        yield place, whole
+        return
+    around = {key.lower(): value for key, value in whole.items() if key != several[0]}
+    inner = [{str(key).lower(): value for key, value in each.items()} for each in lists[several[0]]]
+    answers = [each for each in inner if not named or any(each.get(name) is not None for name in named)]
+    for number, each in enumerate({json.dumps(each, sort_keys=True): each for each in answers}.values(), 1):
+        yield f"{place}, {several[0]} {number}", around | each
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -62,6 +62,8 @@ QUESTION = "overall"
 """The question of a table with a single column of winners."""
 LEADS = ("rater", "kind", "case", "left", "right")
 TRAILS = ("comment", "seconds", "time", *(f"{side}_{sign}" for side in ("left", "right") for sign in STYLE))
+TEXTS = ("left_text", "right_text")
+"""Columns with the texts themselves, of which the signs of style are counted."""
 WINNER = "winner"
 WORDS: Mapping[str, Answer] = {
     **dict.fromkeys(("left", "a", "1", "first", "model a", "assistant a", "response 1"), "left"),
@@ -122,20 +124,21 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
     case (Table 2).
 
     Args:
-        columns: what another table calls `left`, `right`, `winner`, `rater`, `case`; other names are questions.
+        columns: what another table calls `left`, `right`, `winner`, `rater`, `case`, `left_text`, `right_text`; other names are
+            questions.
         repeats: which of repeated votes count.
 
     Raises:
         RatingError: the file cannot be read, a column is missing, or no row has a vote.
     """
     hint = "name the columns of your table: --columns left=COLUMN,right=COLUMN,winner=COLUMN"
-    asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, WINNER)}
+    asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, *TEXTS, WINNER)}
     rows = read_table(path, [("left",), ("right",)], hint, columns)
     names = [*rows[0].cells] if rows else []
     questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
     left_out = dict[tuple[What, str], list[str]]()
     if not questions:
-        others = [name for name in names if name and name not in (*LEADS, *TRAILS)]
+        others = [name for name in names if name and name not in (*LEADS, *TRAILS, *TEXTS)]
         questions = {name: name for name in others if _has_answers(rows, name)}
         if unread := [name for name in others if name not in questions]:
             left_out["column", "few of its cells are answers"] = unread
@@ -209,12 +212,18 @@ def _words(text: str) -> str:
 
 
 def _vote(row: TableRow, answers: Mapping[str, Answer]) -> PairVote:
-    numbers = ({sign: row.number(f"{side}_{sign}") for sign in STYLE} for side in ("left", "right"))
-    # NaN is not >= 0
-    left, right = ({sign: int(each) for sign, each in some.items() if each >= 0} for some in numbers)
+    left, right = (_style(row, side) for side in ("left", "right"))
     seconds, kind = row.number("seconds"), "model" if row["kind"] == "model" else "person"
     took = None if isnan(seconds) else seconds
     return PairVote(row["left"], row["right"], answers, row["rater"], row["case"], kind, left, right, took)
+
+
+def _style(row: TableRow, side: str) -> Mapping[str, int]:
+    """Signs of style of a side's text, if the row has the text or the signs."""
+    if text := row[f"{side}_text"]:
+        return style_of(text)
+    numbers = {sign: row.number(f"{side}_{sign}") for sign in STYLE}
+    return {sign: int(each) for sign, each in numbers.items() if each >= 0}  # NaN is not
 
 
 def votes_csv(votes: Iterable[PairVote], questions: Sequence[str], comments: Sequence[str] = ()) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -19,6 +19,7 @@ from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
 from manyheads.measures.packages import GROUP, MEASURES, measure_named
+from manyheads.measures.published import recognised
 from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
@@ -213,6 +214,8 @@ class SuiteSpec(Strict):
     """Variants of a baseline, each with the variant whose run of the same case and seed it gets as many tokens as (`single.like`)."""
     rivals: dict[str, str] = Field(default={})
     """Variants whose ideas a judge that takes rivals, such as `idea-comparison`, compares with those of another variant."""
+    needs: dict[str, str] = Field(default={})
+    """Judges, each with the config key that it needs of every case; without it, nothing of this judge is measured."""
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
     """Seeds of the repeats, in order; default: 0, 1, 2, … Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
@@ -255,6 +258,15 @@ class SuiteSpec(Strict):
     @property
     def measure_paths(self) -> tuple[MeasurePath, ...]:
         return tuple(map(MeasurePath.parse, self.measures))
+
+    def without(self, judges: Collection[str]) -> "SuiteSpec":
+        """The suite without the measures of these judges."""
+
+        def others(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in names if root(name) not in judges)
+
+        plot = self.plot and self.plot.model_copy(update={"value": others(self.plot.value)})
+        return self.model_copy(update={"measures": others(self.measures), "plot": plot})
 
     def as_published(self) -> "SuiteSpec":
         """The suite at the publication's size. Raises `ValidationError` if that does not fit together."""
@@ -398,6 +410,8 @@ def _lines_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
         except ValueError as error:
             raise ConfigError(f"{where}: not valid JSON: {error}") from error
         keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+        if keys and ID not in keys and (known := recognised(keys)):
+            keys = {own: keys[column] for own, column in known.columns.items() if column in keys}
         case = keys.pop(ID, None)
         case = str(case) if type(case) is int else case
         if not isinstance(case, str) or not case.strip():
@@ -549,6 +563,7 @@ class Suite:
         people: their ratings of the cases, for `calibration`.
         published: what publications print for its conditions.
         preset: of which size it is.
+        lacking: judges that measure nothing, each with the key that not every case has.
     """
 
     name: str
@@ -557,6 +572,7 @@ class Suite:
     people: RatingTable | None = None
     published: tuple[Published, ...] = ()
     preset: Preset = "quick"
+    lacking: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_suite(name: str, resources: Resources, cases: Path | None = None, preset: Preset = "quick") -> Suite:
@@ -606,7 +622,14 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None, prese
     if not file:
         return suite
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
-    suite = replace(suite, cases=read_cases(file, spec.files))
+    suite = replace(suite, cases=(read := read_cases(file, spec.files)))
+    lacking = {
+        judge: key
+        for judge, key in spec.needs.items()
+        if any(key not in dict(leaves(keys)) for keys in read.values())
+    }
+    if lacking:
+        suite = replace(suite, spec=spec.without(lacking), lacking=lacking)
     if calibration is None:
         return suite
     columns = {SCORE: calibration.on, **calibration.columns}

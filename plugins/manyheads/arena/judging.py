@@ -107,7 +107,7 @@ async def judge(
             tell(votes)
 
     with _once(), _alone(arena, rater):
-        at_once = min(engine.at_once, config.models["default"].concurrency)
+        at_once = min(engine.at_once, config.models["default"].at_once or engine.at_once)
         await together(*(work() for _ in range(at_once)))
     return JudgedPairs(votes, invalid, usage)
 

@@ -10,7 +10,8 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from manyheads.base.errors import ExitCode
+from manyheads.base.errors import ConfigError, ExitCode
+from manyheads.base.files import allowed_files
 from manyheads.cli.options import PlacementOptions, RunningOptions
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from manyheads.engine.readiness import CheckResult
 
 T = TypeVar("T")
+MOST_RUNS = 200
+"""Maximum runs at once in batches."""
 STOPPING = b"manyheads: stopping; a second Ctrl-C ends it at once\n"
 ENDED = b"manyheads: ended at once; finished work is kept; run the same command again to resume\n"
 
@@ -101,12 +104,18 @@ class Running(Placement, RunningOptions):
 
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
-        """The engine that these options or the config name; this process, if it is to be `here`."""
+        """The engine that these options or the config name; this process, if it is to be `here`.
+
+        In batches, as many runs wait at once as may have their files open.
+        """
+        batch = any(model.batch for model in config.models.values())
         if self.engine_name(config) == "local" or here:
             from manyheads.engine.local import Process
 
-            yield Process(self.jobs)
+            yield Process(max(self.jobs, min(allowed_files() // 10, MOST_RUNS)) if batch else self.jobs)
             return
+        if batch:
+            raise ConfigError("--batch: one process gathers all requests", hint="leave out --engine ray")
         from manyheads.engine.cluster import connected
 
         with connected(self.address, self.workers, self.jobs) as cluster:

@@ -231,6 +231,8 @@ class Changes(Options):
         str | None, typer.Option("--model", "-m", metavar="PROVIDER/NAME", autocompletion=completion.models)
     ] = None
     """Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]"""
+    batch: bool = False
+    """Ask the model in batches (openai, anthropic): half the price, but each step may take a day."""
     sets: Sets = None
     path: Paths = None
 
@@ -244,6 +246,7 @@ class Changes(Options):
             model = ModelConfig.parse(self.model)
             typed({"models": {"default": {"name": model.name}}})
             flags |= {"models.default.provider": model.provider, "models.default.name": model.name}
+        flags["models.default.batch"] = self.batch or None
         return (*settings(flags), *(self.sets or ()))
 
     def config(

@@ -98,7 +98,8 @@ def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
         for alias, model in each.models.items()
     }
     prices = {name: model.price for name, model in models.items() if model.price}
-    return currency_of(prices), price_note(prices, {name: name.split(" ", 1)[1] for name in models})
+    half = "; batches at half price" if any(model.batch for model in models.values()) else ""
+    return currency_of(prices), price_note(prices, {name: name.split(" ", 1)[1] for name in models}) + half
 
 
 def confirm(

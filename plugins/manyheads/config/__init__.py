@@ -231,6 +231,8 @@ class ModelConfig(Strict):
     """Longest pause between two tries, in seconds; if a server asks for more, the request fails."""
     concurrency: int = Field(default=8, gt=0)
     """Maximum concurrent requests."""
+    batch: bool = Field(default=False, exclude_if=lambda value: not value)
+    """Ask in batches of all requests that wait, at half price; answers may take a day. For `openai` and `anthropic`."""
     context: int | None = Field(default=None, gt=0)
     """The model's context window in tokens; if omitted, the value that `manyheads check` found, else 128,000.
     A longer prompt loses the oldest replies, then papers, never the task."""
@@ -273,6 +275,24 @@ class ModelConfig(Strict):
             tried=f"providers: {', '.join(get_args(Provider))}",
             hint=did_you_mean(provider, near, "write it as provider/name, such as openai/gpt-4o-mini"),
         )
+
+    @model_validator(mode="after")
+    def _has_batches(self) -> "ModelConfig":
+        if self.batch and self.provider not in ("openai", "anthropic"):
+            raise ValueError(f"batch: provider {self.provider} has no batches; openai and anthropic have")
+        return self
+
+    @property
+    def at_once(self) -> int | None:
+        """Maximum concurrent requests; None in batches."""
+        return None if self.batch else self.concurrency
+
+    @property
+    def rate(self) -> Price | None:
+        """The price per million tokens that is paid, in batches half of the listed one."""
+        if self.price is None or not self.batch:
+            return self.price
+        return self.price.model_copy(update={"input": self.price.input / 2, "output": self.price.output / 2})
 
     @property
     def on_server(self) -> bool:

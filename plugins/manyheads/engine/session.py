@@ -470,7 +470,7 @@ def _models(config: RunConfig) -> dict[str, ModelConfig]:
 
 
 def _prices(config: RunConfig) -> dict[str, Price]:
-    return {alias: model.price for alias, model in config.models.items() if model.price}
+    return {alias: model.rate for alias, model in config.models.items() if model.rate}
 
 
 def _library(

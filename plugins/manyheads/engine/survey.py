@@ -163,7 +163,7 @@ class Survey:
                     return
 
         try:
-            await together(*(work() for _ in range(self.model.concurrency)))
+            await together(*(work() for _ in range(self.model.at_once or total)))
         finally:
             await host.close()
         if failures:

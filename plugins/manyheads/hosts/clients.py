@@ -40,6 +40,7 @@ from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.engine.tracing import chat_span
 from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import HEARD, SoundTransport, plain
+from manyheads.models.batches import BatchTransport
 from manyheads.models.command import CommandModel
 from manyheads.models.governor import CLOCK, Clock, Governor, TooLongError, ToolsRefusedError
 from manyheads.models.offline import LocalModel, OfflineModel
@@ -163,7 +164,7 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
             from anthropic import DefaultAsyncHttpxClient as HttpClient
         case _:
             from openai import DefaultAsyncHttpxClient as HttpClient
-    transport = SoundTransport(HttpClient(), config.provider)
+    transport = (BatchTransport if config.batch else SoundTransport)(HttpClient(), config.provider)
     client = HttpClient(transport=cast(Any, transport))
     return {**settings, "max_retries": 0, "http_client": client}, client.aclose
 

@@ -76,21 +76,14 @@ class SoundTransport:
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request; raises `RefusedError` for an error status, and `GarbledError` for an invalid answer."""
         request.headers["accept-encoding"] = "gzip"
-        response = await self.client.send(request, stream=True, follow_redirects=False)
+        response = await self.response(request)
         try:
-            status, secrets = response.status_code, [*_secrets_of(request.headers)]
+            status = response.status_code
             if status in (301, 302, 303, 307, 308):
                 return _redirection(request, response)
-            if status >= 400:
-                words = await refusal_of(response)
-                raise _refusal(status, seconds_of(response.headers.get("retry-after")), words, *secrets)
-            try:
-                body = await body_of(response)
-            except GarbledError as error:
-                raise GarbledError(f"its answer is {error}") from error
-            tidy = self._tidy(_json(body))
+            tidy = self._tidy(json_of(await self.body(request, response)))
             content = json.dumps(tidy)
-            for secret in secrets:  # a text with the key would be in the journal
+            for secret in _secrets_of(request.headers):  # a text with the key would be in the journal
                 content = content.replace(secret, "…") if len(secret) >= SHORTEST_KEY else content
             end = tidy["choices"][0] if "choices" in tidy else tidy
             cut = any(end.get(name) in ("length", "max_tokens") for name in _ENDINGS)
@@ -98,6 +91,20 @@ class SoundTransport:
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
+
+    async def response(self, request: Any) -> Any:
+        """The unread answer to a request."""
+        return await self.client.send(request, stream=True, follow_redirects=False)
+
+    async def body(self, request: Any, response: Any, most: int = MOST_BYTES) -> bytes:
+        """The bytes of an unread answer; raises as `handle_async_request`."""
+        if response.status_code >= 400:
+            words, wait = await refusal_of(response), seconds_of(response.headers.get("retry-after"))
+            raise _refusal(response.status_code, wait, words, *_secrets_of(request.headers))
+        try:
+            return await body_of(response, most)
+        except GarbledError as error:
+            raise GarbledError(f"its answer is {error}") from error
 
 
 def _redirection(request: Any, response: Any) -> Any:
@@ -191,7 +198,7 @@ def _message(value: Any) -> str:
     return f"{value} [{code}]" if named else value
 
 
-def _json(body: bytes) -> Any:
+def json_of(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
         # NaN and Infinity, which JSON does not have: unknown
@@ -205,8 +212,8 @@ def _json(body: bytes) -> Any:
 
 def _completion(value: Any) -> Object:
     """OpenAI's chat completion, validated."""
-    body, choices = _fields(value), _fields(value).get("choices")
-    first = _fields(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
+    body, choices = fields_of(value), fields_of(value).get("choices")
+    first = fields_of(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
     message = _message_of(body, first.get("message"))
     tidy = _texts(message, "refusal", "reasoning", "reasoning_content")
     tidy |= {"role": "assistant", "content": _text(message.get("content"))}
@@ -215,7 +222,7 @@ def _completion(value: Any) -> Object:
             {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
             for identity, name, arguments in calls
         ]
-    read, written = _counts(_fields(body.get("usage")), "prompt_tokens", "completion_tokens")
+    read, written = _counts(fields_of(body.get("usage")), "prompt_tokens", "completion_tokens")
     finish = "tool_calls" if calls else _word(first.get("finish_reason"), "stop")
     return {
         "id": _word(body.get("id")),
@@ -229,7 +236,7 @@ def _completion(value: Any) -> Object:
 
 def _chat(value: Any) -> Object:
     """Ollama's chat, validated."""
-    body = _fields(value)
+    body = fields_of(value)
     message = _message_of(body, body.get("message"))
     tidy = _texts(message, "thinking") | {"role": "assistant", "content": _text(message.get("content")) or ""}
     if calls := _calls(message):
@@ -250,10 +257,10 @@ def _chat(value: Any) -> Object:
 
 def _blocks(value: Any) -> Object:
     """Anthropic's message, validated, with the blocks that clients read here: text, thinking, tool calls."""
-    body, blocks = _fields(value), list[Object]()
+    body, blocks = fields_of(value), list[Object]()
     content = _message_of(body, body if body.get("content") is not None else None)["content"]
     content = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
-    for number, block in enumerate(map(_fields, content), start=1):
+    for number, block in enumerate(map(fields_of, content), start=1):
         match block.get("type"):
             case "tool_use":
                 name, identity = block.get("name"), _word(block.get("id"), f"call_{number}")
@@ -266,7 +273,7 @@ def _blocks(value: Any) -> Object:
                 blocks.append({"type": "text", "text": _text([block]) or ""})
             case _:
                 pass
-    read, written = _counts(_fields(body.get("usage")), "input_tokens", "output_tokens")
+    read, written = _counts(fields_of(body.get("usage")), "input_tokens", "output_tokens")
     return {
         "id": _word(body.get("id")),
         "type": "message",
@@ -287,7 +294,7 @@ def _message_of(body: Object, message: Any) -> Object:
     if isinstance(message, dict):
         return cast(Object, message)
     said = _message({name: body.get(name) for name in ("error", "message", "detail")})
-    code = _fields(body.get("error")).get("code", body.get("code"))
+    code = fields_of(body.get("error")).get("code", body.get("code"))
     if said and type(code) is int and 400 <= code < 600:
         raise _refusal(code, None, said)  # as gateways do after the answer has begun
     if said:
@@ -296,7 +303,7 @@ def _message_of(body: Object, message: Any) -> Object:
     raise GarbledError(f"its answer {missing}")
 
 
-def _fields(value: Any) -> Object:
+def fields_of(value: Any) -> Object:
     return cast(Object, value) if isinstance(value, dict) else {}
 
 
@@ -317,7 +324,7 @@ def _texts(message: Object, *names: str) -> Object:
 def _text(content: Any) -> str | None:
     if content is None or isinstance(content, str):
         return content
-    texts = [_fields(part).get("text") for part in (content if isinstance(content, list) else [None])]
+    texts = [fields_of(part).get("text") for part in (content if isinstance(content, list) else [None])]
     if not all(isinstance(text, str) for text in texts):
         raise GarbledError("its message is not text")
     return "".join(map(str, texts))
@@ -325,10 +332,10 @@ def _text(content: Any) -> str | None:
 
 def _calls(message: Object) -> list[tuple[str, str, str]]:
     """The tool calls of a message: id, name, arguments as JSON."""
-    calls = [_fields(each) for each in _list(message.get("tool_calls"))]
+    calls = [fields_of(each) for each in _list(message.get("tool_calls"))]
     if len(calls) > MOST_CALLS:
         raise GarbledError(f"it calls {len(calls):,} tools at once")
-    uses = [_fields(call.get("function")) for call in calls]
+    uses = [fields_of(call.get("function")) for call in calls]
     return [
         (_word(call.get("id"), f"call_{number}"), _word(use.get("name")), sound_arguments(use.get("name"), use.get("arguments")))
         for number, (call, use) in enumerate(zip(calls, uses, strict=True), start=1)

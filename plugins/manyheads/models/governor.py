@@ -270,7 +270,7 @@ class Governor:
 
     def __init__(self, alias: str, config: ModelConfig) -> None:
         self.alias, self.config = alias, config
-        self.limiter = Limiter(Pace(at_once=config.concurrency), ("model", key_of_server(config)))
+        self.limiter = Limiter(Pace(at_once=config.at_once), ("model", key_of_server(config)))
 
     async def call(
         self,
@@ -335,6 +335,8 @@ class _Tries(Generic[T]):
         self.limits.add(limit_of(self.config))
         form = self.forms[self.names[self.place]]
         async with self.charged(form):
+            if self.config.batch:  # its answer may take a day
+                return await self.request(form)
             try:
                 with CLOCK.get().going():
                     async with asyncio.timeout(self.config.timeout):

@@ -60,13 +60,15 @@ def failed_usage(config: ModelConfig, tokens: int, error: BaseException) -> Usag
     """
     if status_of(error):
         return Usage(calls=1, cost=_cost(config, 0, 0))
+    if config.batch and isinstance(error, asyncio.CancelledError):  # fetched and paid at the next start
+        return NOTHING
     if is_unsent(error) or not (is_failure(error) or isinstance(error, asyncio.CancelledError)):
         return NOTHING
     return usage_of(config, None, None, tokens, config.max_tokens or ROOM)
 
 
 def _cost(config: ModelConfig, reads: int, writes: int) -> float | None:
-    price = config.price
+    price = config.rate
     return (reads * price.input + writes * price.output) / 1_000_000 if price else None
 
 

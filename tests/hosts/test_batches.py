@@ -1,0 +1,172 @@
+"""Requests in batches on any host: one batch of all that wait, each with its answer, and none paid for twice."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.base.errors import ModelError
+from manyheads.base.files import cache_folder
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Place, Reply, Turn
+from manyheads.models import batches
+from support.batches import BatchLLM
+from support.native import Hosting
+from support.requests import Request
+from support.turns import model, turn
+
+WIRES = ("openai", "anthropic")
+pytestmark = [pytest.mark.usefixtures("own_cache")]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "QUIET", 0.15)
+    monkeypatch.setattr(batches, "POLL", 0.02)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+
+
+def asked_of(request: Request) -> str:
+    """The remark repeats the subject of the question."""
+    return json.dumps({"remark": f"We plan with {request.asking.split()[1]}, as we have always done."})
+
+
+@contextmanager
+def served(**settings: Any) -> Iterator[BatchLLM]:
+    with BatchLLM(reply=asked_of, **settings) as llm:
+        yield llm
+
+
+def batched(llm: BatchLLM, wire: str, **settings: Any) -> ModelConfig:
+    address = llm.base_url if wire == "openai" else llm.url
+    own = {"api_key_env": "OPENAI_API_KEY"} if wire == "openai" else {"max_tokens": 500}
+    return model(
+        llm, provider=wire, base_url=address, batch=True, max_wait=0.01, retries=4, **own, **settings
+    )
+
+
+def about(subject: str, ordinal: int = 0) -> Turn[Any]:
+    question = turn(Message(f"About {subject} : what do you say?"))
+    return replace(question, place=Place("topic", 1, "Scientist1", "topic", ordinal))
+
+
+def subjects(replies: list[Reply[Any]]) -> list[str]:
+    return [reply.value.remark.split()[3].rstrip(",") for reply in replies]
+
+
+ANIMALS = [f"owl{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_what_waits_is_one_batch_and_each_gets_its_answer(host: Hosting, wire: str) -> None:
+    """More than `concurrency`; lines come in another order; what failed, expired or was lost is asked again in one more."""
+    price: dict[str, Any] = {"input": 1_000_000, "output": 0}
+    with served(polls=4, busy=2, troubles=["expired", "lost", "failing"]) as llm:
+        async with host(batched(llm, wire, price=price, concurrency=2)) as on:
+            replies = await asyncio.gather(*(on.ask(about(each, n)) for n, each in enumerate(ANIMALS)))
+    assert subjects(replies) == ANIMALS
+    assert ([len(each.bodies) for each in llm.batches], llm.singles) == ([12, 3], 0)
+    repeated = [len(reply.warnings) for reply in replies]
+    assert repeated == [1, 1, 1, *[0] * 9]
+    assert [reply.usage.calls for reply in replies[2:4]] == [2, 1]
+    [*_, last] = replies
+    assert last.usage.cost == last.usage.input_tokens / 2, "half the price"
+    assert not list((cache_folder() / "batches").iterdir())
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_no_timeout_ends_the_wait(host: Hosting, wire: str) -> None:
+    with served(polls=25) as llm:
+        async with host(batched(llm, wire, timeout=0.2, turn_timeout=0.3)) as on:
+            assert subjects([await on.ask(about("bats"))]) == ["bats"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_what_was_sent_is_fetched_after_a_stop_and_equal_questions_have_answers_of_their_own(
+    host: Hosting, wire: str
+) -> None:
+    numbers = iter(range(99))
+
+    def numbered(request: Request) -> str:
+        return json.dumps({"remark": f"We plan with {next(numbers)} owls, as we have always done."})
+
+    with BatchLLM(reply=numbered, polls=10**6) as llm:
+        async with host(batched(llm, wire)) as on:
+            first = [asyncio.ensure_future(on.ask(about("owls", n))) for n in range(4)]
+            while not any(each.polls for each in llm.batches):  # noqa: ASYNC110 - of another thread
+                await asyncio.sleep(0.01)
+            for task in first:
+                task.cancel()
+            await asyncio.gather(*first, return_exceptions=True)
+        assert len(list((cache_folder() / "batches").glob("*.json"))) == 1
+        llm.polls = llm.batches[0].polls + 2
+        async with host(batched(llm, wire)) as on:
+            some = await asyncio.gather(*(on.ask(about("owls", n)) for n in range(3)))
+            assert len(llm.batches) == 1, "nothing is sent again"
+            llm.polls = 2
+            more = await asyncio.gather(*(on.ask(about("owls", n)) for n in range(2)))
+    assert [len(each.bodies) for each in llm.batches] == [4, 1], "one line was left"
+    assert sorted(subjects([*some, *more])) == [*"01234"]
+    assert not list((cache_folder() / "batches").iterdir())
+
+
+async def test_a_process_leaves_the_batches_of_others_alone(host: Hosting) -> None:
+    with served(polls=40) as llm:
+        async with host(batched(llm, "openai")) as one, host(batched(llm, "openai", timeout=9)) as other:
+            waiting = asyncio.ensure_future(one.ask(about("owls")))
+            while not any(each.polls for each in llm.batches):  # noqa: ASYNC110 - of another thread
+                await asyncio.sleep(0.01)
+            assert subjects([await other.ask(about("owls")), await waiting]) == ["owls", "owls"]
+    assert len(llm.batches) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent", "words"),
+    [
+        ({"without": True}, 0, "--batch"),
+        ({"failure": "invalid_model"}, 1, "invalid_model"),
+        ({"troubles": ["refused"] * 9}, 1, "no such parameter"),
+    ],
+)
+async def test_what_no_batch_can_answer_is_said(host: Hosting, settings: Any, sent: int, words: str) -> None:
+    with served(**settings) as llm:
+        async with host(batched(llm, "openai", response_format="none")) as on:
+            with pytest.raises(ModelError) as told:
+                await on.ask(about("owls"))
+    assert words in told.value.message
+    assert (len(llm.batches), llm.singles) == (sent, 0)
+    assert not list((cache_folder() / "batches").glob("*.json"))
+
+
+async def test_a_refused_form_is_left_out_in_the_next_batch(host: Hosting) -> None:
+    with served(troubles=["refused"]) as llm:
+        async with host(batched(llm, "openai")) as on:
+            assert subjects([await on.ask(about("owls"))]) == ["owls"]
+    forms = [
+        body.get("response_format", {}).get("type") for each in llm.batches for body in each.bodies.values()
+    ]
+    assert forms == ["json_schema", "json_object"]
+
+
+async def test_large_requests_are_several_batches(host: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_LINES", 5)
+    with served() as llm:
+        async with host(batched(llm, "openai")) as on:
+            replies = await asyncio.gather(*(on.ask(about(each, n)) for n, each in enumerate(ANIMALS)))
+    assert subjects(replies) == ANIMALS
+    assert max(len(each.bodies) for each in llm.batches) <= 5
+
+
+async def test_a_record_that_cannot_be_read_is_left_alone(host: Hosting, tmp_path: Path) -> None:
+    (folder := cache_folder() / "batches").mkdir()
+    (folder / "x.json").write_text("[", encoding="utf-8")
+    with served() as llm:
+        async with host(batched(llm, "openai")) as on:
+            assert subjects([await on.ask(about("owls"))]) == ["owls"]
+    assert (folder / "x.json").exists()

@@ -1,8 +1,7 @@
 """Requests in batches on any host: one batch of all that wait, each with its answer, and none paid for twice."""
 
 import asyncio
-import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,18 +27,19 @@ pytestmark = [pytest.mark.usefixtures("own_cache")]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "QUIET", 0.15)
     monkeypatch.setattr(batches, "POLL", 0.02)
+    monkeypatch.setattr(batches, "LONGEST_POLL", 0.05)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
 
 
-def asked_of(request: Request) -> str:
-    """The remark repeats the subject of the question."""
-    return json.dumps({"remark": f"We plan with {request.asking.split()[1]}, as we have always done."})
+def subject_of(request: Request) -> str:
+    """The word after the first of a question."""
+    return request.asking.split()[1]
 
 
 @contextmanager
-def served(**settings: Any) -> Iterator[BatchLLM]:
-    with BatchLLM(reply=asked_of, **settings) as llm:
+def served(**settings: Any) -> Generator[BatchLLM]:
+    with BatchLLM(answers={"topic": subject_of}, **settings) as llm:
         yield llm
 
 
@@ -57,7 +57,7 @@ def about(subject: str, ordinal: int = 0) -> Turn[Any]:
 
 
 def subjects(replies: list[Reply[Any]]) -> list[str]:
-    return [reply.value.remark.split()[3].rstrip(",") for reply in replies]
+    return [reply.value.topic for reply in replies]
 
 
 ANIMALS = [f"owl{number}" for number in range(12)]
@@ -94,9 +94,9 @@ async def test_what_was_sent_is_fetched_after_a_stop_and_equal_questions_have_an
     numbers = iter(range(99))
 
     def numbered(request: Request) -> str:
-        return json.dumps({"remark": f"We plan with {next(numbers)} owls, as we have always done."})
+        return f"{subject_of(request)} {next(numbers)}"
 
-    with BatchLLM(reply=numbered, polls=10**6) as llm:
+    with BatchLLM(answers={"topic": numbered}, polls=10**6) as llm:
         async with host(batched(llm, wire)) as on:
             first = [asyncio.ensure_future(on.ask(about("owls", n))) for n in range(4)]
             while not any(each.polls for each in llm.batches):  # noqa: ASYNC110 - of another thread
@@ -112,7 +112,7 @@ async def test_what_was_sent_is_fetched_after_a_stop_and_equal_questions_have_an
             llm.polls = 2
             more = await asyncio.gather(*(on.ask(about("owls", n)) for n in range(2)))
     assert [len(each.bodies) for each in llm.batches] == [4, 1], "one line was left"
-    assert sorted(subjects([*some, *more])) == [*"01234"]
+    assert sorted(subjects([*some, *more])) == [f"owls {number}" for number in range(5)]
     assert not list((cache_folder() / "batches").iterdir())
 
 

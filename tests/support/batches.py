@@ -58,13 +58,8 @@ class BatchLLM(LLM):
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        self.polls, self.troubles, self.busy, self.failure, self.without = (
-            polls,
-            [*troubles],
-            busy,
-            failure,
-            without,
-        )
+        self.troubles: list[Trouble] = [*troubles]
+        self.polls, self.busy, self.failure, self.without = polls, busy, failure, without
         self.batches, self.singles, self._files = list[Sent](), 0, dict[str, str]()
 
     async def handle(self, connection: Connection, incoming: Incoming) -> None:
@@ -76,7 +71,7 @@ class BatchLLM(LLM):
         await connection.send(status, told)
 
     def _told(self, incoming: Incoming, kind: str, name: str, part: str) -> tuple[int, Any]:
-        assert any(incoming.headers.get(key, "").endswith("key") for key in ("authorization", "x-api-key"))
+        assert any(incoming.headers.get(name) for name in ("authorization", "x-api-key"))
         batch = next((each for each in self.batches if each.id == name), None)
         match incoming.method, kind, part:
             case "POST", "files", "":

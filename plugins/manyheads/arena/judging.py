@@ -107,7 +107,8 @@ async def judge(
             tell(votes)
 
     with _once(), _alone(arena, rater):
-        at_once = min(engine.at_once, config.models["default"].at_once or engine.at_once)
+        model = config.models["default"]
+        at_once = engine.at_once if model.batch else min(engine.at_once, model.concurrency)
         await together(*(work() for _ in range(at_once)))
     return JudgedPairs(votes, invalid, usage)
 

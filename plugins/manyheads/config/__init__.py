@@ -283,16 +283,11 @@ class ModelConfig(Strict):
         return self
 
     @property
-    def at_once(self) -> int | None:
-        """Maximum concurrent requests; None in batches."""
-        return None if self.batch else self.concurrency
-
-    @property
     def rate(self) -> Price | None:
         """The price per million tokens that is paid, in batches half of the listed one."""
-        if self.price is None or not self.batch:
-            return self.price
-        return self.price.model_copy(update={"input": self.price.input / 2, "output": self.price.output / 2})
+        price = self.price
+        half = price and price.model_copy(update={"input": price.input / 2, "output": price.output / 2})
+        return half if self.batch else price
 
     @property
     def on_server(self) -> bool:

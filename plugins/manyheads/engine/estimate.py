@@ -338,13 +338,8 @@ async def _finding(subject: str, call: Awaitable[str]) -> CheckResult:
 
 async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
     model = config.models[alias]
-    changes = {
-        "batch": False,
-        "retries": 0,
-        "response_format": "none",
-        "max_tokens": min(model.max_tokens or TOKENS, TOKENS),
-    }
-    brief = model.model_copy(update={**changes, "timeout": min(model.timeout, PATIENCE)})
+    changes = {"retries": 0, "response_format": "none", "max_tokens": min(model.max_tokens or TOKENS, TOKENS)}
+    brief = model.model_copy(update={**changes, "batch": False, "timeout": min(model.timeout, PATIENCE)})
     prompt = Prompts(Resources.of()).render("probe/ready.md.j2", {}).strip()
     place, speaker = Place("check", 1, "Ping", "ready"), Speaker("Ping", "probe", "", alias)
     host, began = make_host({alias: brief}, recall_nothing, 1), time.monotonic()

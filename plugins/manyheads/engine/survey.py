@@ -163,7 +163,7 @@ class Survey:
                     return
 
         try:
-            await together(*(work() for _ in range(self.model.at_once or total)))
+            await together(*(work() for _ in range(total if self.model.batch else self.model.concurrency)))
         finally:
             await host.close()
         if failures:

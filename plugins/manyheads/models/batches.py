@@ -12,7 +12,6 @@ import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -33,10 +32,12 @@ MOST_LINES, MOST_BYTES, MOST_RESULTS = 10_000, 100_000_000, 500_000_000
 EXPIRED = 408
 """Status of a request that its batch did not answer: it is asked again, in another batch."""
 STATUSES = {
-    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
-    "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "overloaded_error": 529,
-}  # fmt: skip
-"""Of Anthropic's errors, whose lines have no status."""
+    "invalid_request_error": 400,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+}
+"""Of Anthropic's errors, whose lines have no status; the others pass, as 500."""
 _OWN = ("host", "content-length", "content-type", "accept-encoding", "connection", "idempotency-key")
 log = logging.getLogger("manyheads")
 Answer: TypeAlias = tuple[int, Any]
@@ -91,11 +92,11 @@ class Batch:
 
     def deliver(self, answers: Mapping[str, Answer]) -> None:
         """Give each request its answer, once: a second question of the same words must get an answer of its own."""
-        waiting = self.awaited
-        self.waiting, self.ids = {}, self.ids - waiting.keys()
-        self.keep()
-        for name, one in waiting.items():
+        for name, one in self.awaited.items():
             one.set_result(answers.get(name, (EXPIRED, {"error": "its batch has no line for it"})))
+            self.ids.discard(name)
+        self.waiting = {}
+        self.keep()
 
 
 class BatchTransport(SoundTransport):
@@ -136,10 +137,7 @@ class BatchTransport(SoundTransport):
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(QUIET, self._flush)
         status, told = await line.answer
-        content = json.dumps(told).encode()
-        return self._kind(
-            status, headers={"content-type": "application/json"}, content=content, request=request
-        )
+        return self._kind(status, json=told, request=request)
 
     def _is_earlier(self, line: Line) -> bool:
         """Whether a batch of a process that has ended has this request."""
@@ -155,7 +153,7 @@ class BatchTransport(SoundTransport):
 
     def _flush(self) -> None:
         """Send what waits, and look at the batches with claimed lines."""
-        queue, self._queue = [line for line in self._queue if not line.answer.done()], list[Line]()
+        queue, self._queue = [line for line in self._queue if not line.answer.done()], []
         sizes = accumulate(max(len(json.dumps(line.body)), MOST_BYTES // MOST_LINES) for line in queue)
         parts = groupby(zip(sizes, queue, strict=True), lambda pair: pair[0] // MOST_BYTES)
         for lines in [[line for _, line in part] for _, part in parts]:
@@ -199,7 +197,7 @@ class BatchTransport(SoundTransport):
         try:
             told = await self._ended(batch)
             if told.get("status") == "failed":  # as a whole: no line was asked
-                answers = dict.fromkeys(batch.waiting, (424, {"error": json.dumps(told.get("errors"))}))
+                answers |= {name: (424, {"error": json.dumps(told.get("errors"))}) for name in batch.waiting}
             for place in self._results(batch.id, told):
                 for text in (await self._call("GET", place, most=MOST_RESULTS)).splitlines():
                     with suppress(GarbledError):
@@ -221,13 +219,8 @@ class BatchTransport(SoundTransport):
             if status in ("completed", "failed", "expired", "cancelled", "ended"):
                 return told
             if time.monotonic() >= due:
-                due, counts = time.monotonic() + TELL, fields_of(told.get("request_counts"))
-                done = sum(
-                    int(value) for name, value in counts.items() if name not in ("total", "processing")
-                )
-                log.warning(
-                    "batch %s: waits since %s, %d of %d answered", batch.id, since, done, len(batch.ids)
-                )
+                due, counts = time.monotonic() + TELL, json.dumps(told.get("request_counts"))[:200]
+                log.warning("batch %s: waits since %s: %s", batch.id, since, counts.strip("{}"))
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, LONGEST_POLL)
 
@@ -235,35 +228,32 @@ class BatchTransport(SoundTransport):
         """Send the bodies of requests by their ids; returns the batch's id."""
         order: Object = {"requests": [{"custom_id": name, "params": body} for name, body in bodies.items()]}
         if self._openai:
-            url = "/v1/chat/completions"
-            lines = (
-                {"custom_id": name, "method": "POST", "url": url, "body": body}
-                for name, body in bodies.items()
+            line = {"method": "POST", "url": "/v1/chat/completions"}
+            lines = (json.dumps({"custom_id": name, **line, "body": body}) for name, body in bodies.items())
+            file = ("batch.jsonl", "\n".join(lines).encode(), "application/jsonl")
+            sent = json_of(
+                await self._call("POST", "../files", data={"purpose": "batch"}, files={"file": file})
             )
-            file = ("batch.jsonl", "\n".join(map(json.dumps, lines)).encode(), "application/jsonl")
-            uploaded = await self._call("POST", "../files", data={"purpose": "batch"}, files={"file": file})
-            order = {"input_file_id": _id(json_of(uploaded)), "endpoint": url, "completion_window": "24h"}
+            order = {"input_file_id": _id(sent), "endpoint": line["url"], "completion_window": "24h"}
         return _id(json_of(await self._call("POST", self._place, json=order)))
 
     def _results(self, batch: str, told: Object) -> list[str]:
         """The places of an ended batch's lines."""
-        if not self._openai:
-            return [f"{self._place}/{batch}/results"]
         files = [_id(told, key) for key in ("output_file_id", "error_file_id") if told.get(key)]
-        return [f"../files/{file}/content" for file in files]
+        return (
+            [f"../files/{each}/content" for each in files]
+            if self._openai
+            else [f"{self._place}/{batch}/results"]
+        )
 
     async def _call(self, method: str, place: str, *, most: int = 1_000_000, **content: Any) -> bytes:
         """Send a request to a place relative to the address of single requests; a look is retried."""
         headers = {name: value for name, value in self._like.headers.items() if name.lower() not in _OWN}
-        headers["accept-encoding"] = "gzip"
-        build = partial(
-            self.client.build_request, method, self._like.url.join(place), headers=headers, timeout=60
-        )
+        headers["accept-encoding"], url = "gzip", self._like.url.join(place)
 
         async def send() -> bytes:
-            response = await self.client.send(
-                request := build(**content), stream=True, follow_redirects=False
-            )
+            request = self.client.build_request(method, url, headers=headers, timeout=60, **content)
+            response = await SoundTransport.response(self, request)
             self._kind = type(response)
             try:
                 return await self.body(request, response, most)

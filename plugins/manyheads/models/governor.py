@@ -270,7 +270,9 @@ class Governor:
 
     def __init__(self, alias: str, config: ModelConfig) -> None:
         self.alias, self.config = alias, config
-        self.limiter = Limiter(Pace(at_once=config.at_once), ("model", key_of_server(config)))
+        self.limiter = Limiter(
+            Pace(at_once=None if config.batch else config.concurrency), ("model", key_of_server(config))
+        )
 
     async def call(
         self,

@@ -44,7 +44,7 @@ Answer: TypeAlias = tuple[int, Any]
 """A status, and the JSON of the body."""
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """A request that waits; the digest is of what is asked, where, and with which key."""
 
     digest: str
@@ -75,7 +75,7 @@ class Batch:
         """The requests that still wait."""
         return {name: one for name, one in self.waiting.items() if not one.done()}
 
-    def claim(self, line: Line) -> bool:
+    def claim(self, line: BatchLine) -> bool:
         """Let a request wait for a line that asks the same, if one is free."""
         free = sorted(each for each in self.ids - self.awaited.keys() if each.startswith(line.digest))
         self.waiting |= dict.fromkeys(free[:1], line.answer)
@@ -106,7 +106,7 @@ class BatchTransport(SoundTransport):
         super().__init__(client, provider)
         self._openai = provider == "openai"
         self._place = "../batches" if self._openai else "messages/batches"
-        self._queue, self._batches = list[Line](), list[Batch]()
+        self._queue, self._batches = list[BatchLine](), list[Batch]()
         self._earlier: dict[Path, str] | None = None
         self._tasks = set[asyncio.Task[None]]()
         self._timer: asyncio.TimerHandle | None = None
@@ -130,7 +130,7 @@ class BatchTransport(SoundTransport):
         keys = [request.headers.get(name) for name in ("authorization", "x-api-key")]
         digest = hash_of(json.dumps([str(request.url), keys, body], sort_keys=True))[:40]
         body.pop("stream", None)
-        line = Line(digest, body, asyncio.get_running_loop().create_future())
+        line = BatchLine(digest, body, asyncio.get_running_loop().create_future())
         if not self._is_earlier(line):
             self._queue.append(line)
         if self._timer:
@@ -139,7 +139,7 @@ class BatchTransport(SoundTransport):
         status, told = await line.answer
         return self._kind(status, json=told, request=request)
 
-    def _is_earlier(self, line: Line) -> bool:
+    def _is_earlier(self, line: BatchLine) -> bool:
         """Whether a batch of a process that has ended has this request."""
         if self._earlier is None:
             self._earlier = {path: read_text(path) for path in (cache_folder() / "batches").glob("*.json")}
@@ -175,7 +175,7 @@ class BatchTransport(SoundTransport):
         self._tasks.add(task := asyncio.create_task(work))
         task.add_done_callback(ended)
 
-    async def _send(self, lines: Sequence[Line]) -> None:
+    async def _send(self, lines: Sequence[BatchLine]) -> None:
         named = {f"{line.digest}-{number}": line for number, line in enumerate(lines)}
         try:
             batch = await self._create({name: line.body for name, line in named.items()})

@@ -31,12 +31,7 @@ MOST_LINES, MOST_BYTES, MOST_RESULTS = 10_000, 100_000_000, 500_000_000
 """Of one batch; the providers take more."""
 EXPIRED = 408
 """Status of a request that its batch did not answer: it is asked again, in another batch."""
-STATUSES = {
-    "invalid_request_error": 400,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-}
+STATUSES = {"invalid_request_error": 400, "not_found_error": 404, "request_too_large": 413}
 """Of Anthropic's errors, whose lines have no status; the others pass, as 500."""
 _OWN = ("host", "content-length", "content-type", "accept-encoding", "connection", "idempotency-key")
 log = logging.getLogger("manyheads")

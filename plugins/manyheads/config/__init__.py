@@ -279,7 +279,7 @@ class ModelConfig(Strict):
     @model_validator(mode="after")
     def _has_batches(self) -> "ModelConfig":
         if self.batch and self.provider not in ("openai", "anthropic"):
-            raise ValueError(f"batch: provider {self.provider} has no batches; openai and anthropic have")
+            raise ValueError(f"batch: {self.provider} has no batches; name a model of openai or anthropic")
         return self
 
     @property

@@ -1,8 +1,8 @@
 """Requests in batches on any host: one batch of all that wait, each with its answer, and none paid for twice."""
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from manyheads.base.errors import ModelError
 from manyheads.base.files import cache_folder
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Place, Reply, Turn
+from manyheads.core import Charge, Message, Place, Reply, Turn
 from manyheads.models import batches
 from support.batches import BatchLLM
 from support.native import Hosting
@@ -51,8 +51,8 @@ def batched(llm: BatchLLM, wire: str, **settings: Any) -> ModelConfig:
     )
 
 
-def about(subject: str, ordinal: int = 0) -> Turn[Any]:
-    question = turn(Message(f"About {subject} : what do you say?"))
+def about(subject: str, ordinal: int = 0, **more: Any) -> Turn[Any]:
+    question = turn(Message(f"About {subject} : what do you say?"), **more)
     return replace(question, place=Place("topic", 1, "Scientist1", "topic", ordinal))
 
 
@@ -91,20 +91,26 @@ async def test_no_timeout_ends_the_wait(host: Hosting, wire: str) -> None:
 async def test_what_was_sent_is_fetched_after_a_stop_and_equal_questions_have_answers_of_their_own(
     host: Hosting, wire: str
 ) -> None:
-    numbers = iter(range(99))
+    numbers, charges = iter(range(99)), list[Charge]()
+
+    @asynccontextmanager
+    async def metered(charge: Charge) -> AsyncGenerator[None]:
+        charges.append(charge)
+        yield
 
     def numbered(request: Request) -> str:
         return f"{subject_of(request)} {next(numbers)}"
 
     with BatchLLM(answers={"topic": numbered}, polls=10**6) as llm:
         async with host(batched(llm, wire)) as on:
-            first = [asyncio.ensure_future(on.ask(about("owls", n))) for n in range(4)]
+            first = [asyncio.ensure_future(on.ask(about("owls", n, meter=metered))) for n in range(4)]
             while not any(each.polls for each in llm.batches):  # noqa: ASYNC110 - of another thread
                 await asyncio.sleep(0.01)
             for task in first:
                 task.cancel()
             await asyncio.gather(*first, return_exceptions=True)
         assert len(list((cache_folder() / "batches").glob("*.json"))) == 1
+        assert [each.usage.calls for each in charges] == [0] * 4, "counted when it is fetched"
         llm.polls = llm.batches[0].polls + 2
         async with host(batched(llm, wire)) as on:
             some = await asyncio.gather(*(on.ask(about("owls", n)) for n in range(3)))

@@ -32,7 +32,7 @@ def test_a_start_loads_no_heavy_library():
     code = (
         "import sys, manyheads.engine.session; from manyheads.hosts import host_factory, hosts;"
         "[host_factory(name) for name in hosts()];"
-        "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', *(each.framework for each in hosts().values()));"
+        "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', 'httpx', 'bibtexparser', 'manyheads.documents', *(each.framework for each in hosts().values()));"
         "print([name for name in heavy if name in sys.modules])"
     )
     started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

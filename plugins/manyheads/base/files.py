@@ -118,6 +118,25 @@ def allowed_files() -> int:
     return wanted if now == resource.RLIM_INFINITY else now
 
 
+FEWER = "raise the limit of open files (ulimit -n), or run fewer at once"
+"""The next step after an error that is `out_of_files`."""
+
+
+def out_of_files(error: BaseException | None) -> bool:
+    """Whether this process has too many open files, by an error or its cause. SQLite does not say so: another file is tried."""
+    codes = (errno.EMFILE, errno.ENFILE)
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in codes:
+            return True
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_CANTOPEN":
+            try:
+                os.close(os.open(os.devnull, os.O_RDONLY))
+            except OSError as other:
+                return other.errno in codes
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def own_cores() -> int:
     """Processors for this process: as many as OMP_NUM_THREADS says, which Ray sets for its workers, else all."""
     said = os.environ.get("OMP_NUM_THREADS", "")

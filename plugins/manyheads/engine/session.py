@@ -312,6 +312,11 @@ class Session:
                 self.embedder, config
             )
             self.config = config = config.model_copy(update={"embedding": recorded})
+        # In a thread, while the framework and the SDKs are imported here.
+        opening = asyncio.ensure_future(open_literature(stack, config))
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        stack.callback(opening.cancel)
+        await asyncio.sleep(0.001)  # until the thread has begun
         team = system.team(config)
         recall = AuthorRecall(NoLiterature(), roles.prompts, team.invitation.suggestions if team else 0)
         host = make_host(_models(config), recall, config.attempts)
@@ -331,7 +336,7 @@ class Session:
             for name, paper in named.items():
                 error.message = error.message.replace(getattr(config.inputs, name), paper)
             raise
-        literature = recall.literature = await open_literature(stack, config)
+        literature = recall.literature = await opening
         if system.corpus(config):
             need_team(config, literature)
         if journal is None:  # make no folder if the first question cannot be asked

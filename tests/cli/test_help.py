@@ -56,7 +56,9 @@ def test_every_option_has_a_text_and_a_word_for_its_value(name: str, tmp_path: P
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
     heavy = "[each for each in ('pydantic', 'rich', 'yaml', 'manyheads.config') if each in sys.modules]"
-    code = f"import sys; from manyheads.cli import app; app(['--help'], standalone_mode=False); print({heavy})"
+    code = (
+        f"import sys; from manyheads.cli import app; app(['--help'], standalone_mode=False); print({heavy})"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[-1] == "[]"
     for name, command in WHOLE.commands.items():

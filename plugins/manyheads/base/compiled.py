@@ -1,7 +1,8 @@
 """Templates of Jinja compiled once for a user, not at each start; and what else need not be done twice with the same files.
 
-Compiled code runs as it stands: who can write it runs code as this user, past the sandbox of prompts. So it is kept in a folder
-of the user's cache that belongs to this user and is closed to all others (mode 0700). Another folder in its place is not used.
+Compiled code is not checked again: who can write it runs code as this user, past the sandbox of prompts. So it is kept in a
+folder of the user's cache that belongs to this user and is closed to all others (mode 0700). Another folder in its place is not
+used, and none is where a system has no such rights.
 """
 
 import hashlib

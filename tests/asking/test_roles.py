@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.asking.replies import REPLIES, Abstract
-from manyheads.asking.roles import Roles, read_card
+from manyheads.asking.roles import Roles, _problems, read_card  # pyright: ignore[reportPrivateUsage]
 from manyheads.base.errors import ConfigError
+from manyheads.base.files import cache_folder
 from manyheads.base.papers import Hit, Paper, Scientist
 from manyheads.base.resources import Resources
 from manyheads.systems.mamorx.review import form_of
@@ -230,6 +231,25 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
         == second
         == f"{folder / 'prompts/critic/judge.md.j2'}: uses the variable 'wrok', but its task has work"
     )
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_roles_and_prompts_are_tried_out_again_once_they_have_changed(roles: Roles, folder: Path) -> None:
+    def problems() -> list[str]:
+        """As a new process finds them."""
+        _problems.cache_clear()
+        return Roles(roles.resources).problems()
+
+    assert problems() == []
+    compiled = cache_folder() / "compiled"
+    tried = [file for file in compiled.iterdir() if file.stat().st_size]  # not the mark, which is empty
+    for file in tried:
+        file.unlink()
+    assert problems() == []
+    assert len(tried) > 1 == len([*compiled.iterdir()])
+    for text, wrong in (("{{ wrok }}", 2), ("{{ work }}", 0)):
+        (folder / "prompts/critic/judge.md.j2").write_text(text)
+        assert len(problems()) == len(problems()) == wrong
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from statistics import median
 
-HOSTS = ("autogen", "agentscope")
+HOSTS = ("autogen", "agentscope", "agent_framework")
 
 
 @dataclass(frozen=True)

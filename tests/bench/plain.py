@@ -50,7 +50,24 @@ async def agentscope(base_url: str) -> AsyncGenerator[Ask]:
     await model.client.close()
 
 
+@asynccontextmanager
+async def agent_framework(base_url: str) -> AsyncGenerator[Ask]:
+    from agent_framework import Agent
+    from agent_framework_openai import OpenAIChatCompletionClient
+    from openai import AsyncOpenAI
+
+    sdk = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
+    client = OpenAIChatCompletionClient("test", async_client=sdk)
+
+    async def ask(system: str, text: str) -> object:
+        return await Agent(client, system).run(text)
+
+    yield ask
+    await sdk.close()
+
+
 PLAIN: Mapping[str, Callable[[str], AbstractAsyncContextManager[Ask]]] = {
     "autogen": autogen,
     "agentscope": agentscope,
+    "agent_framework": agent_framework,
 }

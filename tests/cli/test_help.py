@@ -3,6 +3,8 @@
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +52,17 @@ def test_every_option_has_a_text_and_a_word_for_its_value(name: str, tmp_path: P
     assert not re.search(r"\.\.\.|\{", text), text
     assert max(map(len, text.splitlines())) <= 80
     assert all(example in text for example in EXAMPLES[name].strip().splitlines())
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    heavy = "[each for each in ('pydantic', 'rich', 'yaml', 'manyheads.config') if each in sys.modules]"
+    code = (
+        f"import sys; from manyheads.cli import app; app(['--help'], standalone_mode=False); print({heavy})"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[]"
+    for name, command in WHOLE.commands.items():
+        assert f"{name} {command.get_short_help_str()}" in " ".join(shown.split())
 
 
 def test_short_options_mean_the_same_everywhere() -> None:

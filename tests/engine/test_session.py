@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from manyheads.core.events import Began
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
 from manyheads.hosts import host_factory
+from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
@@ -32,11 +34,22 @@ def test_a_start_loads_no_heavy_library():
     code = (
         "import sys, manyheads.engine.session; from manyheads.hosts import host_factory, hosts;"
         "[host_factory(name) for name in hosts()];"
-        "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', *(each.framework for each in hosts().values()));"
+        "heavy = ('numpy', 'scipy', 'qdrant_edge', 'onnx', 'matplotlib', 'httpx', 'bibtexparser', 'manyheads.documents', *(each.framework for each in hosts().values()));"
         "print([name for name in heavy if name in sys.modules])"
     )
     started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert started.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+async def test_a_run_says_when_the_process_has_too_many_open_files(tmp_path: Path) -> None:
+    def full(path: Path) -> Journal:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    config = load(["virsci"], ["embedding=lexical"])
+    with pytest.raises(JournalError, match=r"Too many open files[\s\S]*ulimit -n"):
+        async for _ in Session(config, tmp_path / "run", journal=full).events(host_factory(config.host)):
+            pass
 
 
 SETS = ("turns=1", "topic=T")

@@ -15,11 +15,14 @@ from jinja2.loaders import FunctionLoader
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, RootModel
 
+from manyheads.asking import sandbox as rules
 from manyheads.asking.sandbox import FAULTS, LARGEST, Sample, budget, sandbox
+from manyheads.base.compiled import Compiled
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, packs, read_model
 
 M = TypeVar("M", bound=BaseModel)
+COMPILED = Compiled(str(rules.__file__))
 
 
 def for_reading(text: str) -> str:
@@ -118,6 +121,7 @@ class Prompts:
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
         environment = sandbox(FunctionLoader(self._source))
+        environment.bytecode_cache = COMPILED
         environment.filters["wording"] = self.wording
         return environment
 

@@ -1,6 +1,7 @@
 """Role cards: who an agent is, its tasks, and its prompts."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -8,12 +9,17 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from manyheads.asking.forms import Forms
+from manyheads.asking import forms, prompts, sandbox
+from manyheads.asking.forms import Forms, fields_of_replies
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import ReplyModel, from_schema, reply_type
+from manyheads.base.compiled import own_file
 from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.files import read_text
 from manyheads.base.resources import Resources, State, parse_json, read_model
+
+CODE = (__file__, *(str(each.__file__) for each in (forms, prompts, sandbox)))
+"""What tries out roles and prompts."""
 
 
 class _Card(BaseModel):
@@ -162,7 +168,17 @@ def _cards(files: State) -> Mapping[str, RoleCard]:
 
 @lru_cache
 def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[str]:
-    return tuple(Roles(resources)._problems())
+    """Files without problems are not tried out at the next start: until one of them, a reply or what tries them changes."""
+    checked = Roles(resources)
+    replies = sorted((key, sorted(fields)) for key, fields in fields_of_replies().items())
+    mark = own_file(CODE, checked.cards and roles, prompts, replies)
+    if isinstance(mark, Path) and mark.exists():
+        return ()
+    problems = tuple(checked._problems())
+    if isinstance(mark, Path) and not problems:
+        with suppress(OSError):
+            mark.touch()
+    return problems
 
 
 def read_card(path: Path) -> RoleCard:

@@ -5,11 +5,9 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CodeType
 from typing import Any, TypeVar
 
-from jinja2 import BaseLoader, BytecodeCache, StrictUndefined, TemplateSyntaxError, nodes, pass_context
-from jinja2.bccache import Bucket
+from jinja2 import BaseLoader, StrictUndefined, TemplateSyntaxError, nodes, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
@@ -30,16 +28,6 @@ def quoted(text: object, label: str) -> str:
         raise ValueError(f"a label of {len(label):,} characters")
     body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
-
-
-class _Compiled(BytecodeCache, dict[tuple[str, str], CodeType | None]):
-    """Compiled templates by name and content, for further runs of this process."""
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self[bucket.key, bucket.checksum] = bucket.code
 
 
 LARGEST = 2_000_000
@@ -123,7 +111,6 @@ class _Metered(NodeTransformer):
         return node
 
 
-_COMPILED = _Compiled()
 SPENT, COUNTED = "spent()", "counted()"
 """Filters of `_Metered`, by names that no prompt can write."""
 PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -176,7 +163,6 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def sandbox(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
     environment = _Sandbox(
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False, finalize=_counted,
-        bytecode_cache=_COMPILED,
     )  # fmt: skip
     filters: dict[str, Any] = environment.filters
     for name in filters.keys() - set(FILTERS):

@@ -10,9 +10,10 @@ from enum import IntEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class ExitCode(IntEnum):
@@ -305,7 +306,7 @@ KIND = re.compile(r"(constrained-|function-|literal\[|(int|str|float|bool|list|d
 CHOICE = re.compile(r"'([^']*)'")
 
 
-def describe(error: ValidationError) -> str:
+def describe(error: "ValidationError") -> str:
     """A pydantic error in one line of a few hundred characters: key, problem, value."""
     items = _joined(error.errors(include_url=False, include_context=False))
     more = f"; and {len(items) - MOST:,} more" if len(items) > MOST else ""

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import hashlib
 import io
-import itertools
 import json
 import logging
 import os
@@ -116,6 +115,25 @@ def allowed_files() -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
             return wanted
     return wanted if now == resource.RLIM_INFINITY else now
+
+
+FEWER = "raise the limit of open files (ulimit -n), or run fewer at once"
+"""The next step after an error that is `out_of_files`."""
+
+
+def out_of_files(error: BaseException | None) -> bool:
+    """Whether this process has too many open files, by an error or its cause. SQLite does not say so: another file is tried."""
+    codes = (errno.EMFILE, errno.ENFILE)
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in codes:
+            return True
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_CANTOPEN":
+            try:
+                os.close(os.open(os.devnull, os.O_RDONLY))
+            except OSError as other:
+                return other.errno in codes
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def own_cores() -> int:
@@ -244,15 +262,23 @@ def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
 
 def _checksum(path: Path) -> tuple[int, int]:
     """CRC-32 of all non-zero blocks with their offsets, and the bytes in them: the files of banks are mostly holes."""
-    value = read = 0
+    value = read = position = 0
     with path.open("rb", buffering=0) as file:
-        for position in itertools.count(step=_BLOCK):
-            if not (block := file.read(_BLOCK)):
-                break
+        while block := file.read(_BLOCK):
             if block != _ZEROS[: len(block)]:
                 value = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "little"), value))
                 read += len(block)
+            position = file.seek(_after_hole(file.fileno(), position + _BLOCK))
     return value, read
+
+
+def _after_hole(file: int, position: int) -> int:
+    """The next block with data, as far as the system knows the holes of a file; its end, if only a hole follows."""
+    try:
+        return os.lseek(file, position, os.SEEK_DATA) // _BLOCK * _BLOCK
+    except (AttributeError, OSError) as error:  # Windows, or a disk that knows none
+        at_end = getattr(error, "errno", None) == errno.ENXIO
+        return os.fstat(file).st_size if at_end else position
 
 
 def sha256_of(path: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from manyheads.base.errors import BugError, JournalError, UserError, scrubbed
-from manyheads.base.files import FileLock, make_folder, read_text, replace_text
+from manyheads.base.files import FEWER, FileLock, make_folder, out_of_files, read_text, replace_text
 from manyheads.base.sqlite import reading
 from manyheads.base.text import shortened
 
@@ -48,6 +48,8 @@ def writing(folder: Path) -> Generator[None]:
         yield
     except OSError as error:
         full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), os.path.exists(folder / JOURNAL)
+        if out_of_files(error):
+            raise JournalError(f"{folder}: {error.strerror}", hint=FEWER) from error
         ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
         # A run that has begun stays where it is.
         hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])

@@ -4,31 +4,18 @@ import atexit
 import os
 import signal
 import sys
-from typing import Annotated, cast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import CodeType
+from typing import Annotated, Any, cast
 
 import typer
 
 from manyheads import __version__
-from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import (
-    arena,
-    corpus,
-    evaluate,
-    follow_up,
-    inspect,
-    keys,
-    mcp,
-    measure,
-    project,
-    prompts,
-    review,
-    run,
-    runs,
-    skills,
-)
-from manyheads.cli.options import stopped, with_models
-from manyheads.cli.parsing import Command, Group, SystemCommand
+from manyheads.cli.parsing import Command, Group, SystemCommand, first_sentence
 from manyheads.cli.printing import fail, fail_usage, say
 
 USAGE = cast(
@@ -44,17 +31,18 @@ def main() -> None:
     code = ExitCode.INPUT
     try:
         for number, word in enumerate(sys.argv[1:], 1):
-            if "\0" in word or word != objects.printable(word):
+            if "\0" in word or word != word.encode("utf-8", "replace").decode():
                 raise ConfigError(
                     f"word {number} of the command line is not UTF-8 text: {word!r}",
                     hint="files and folders need names in UTF-8",
                 )
-        project.read_own_keys()
+        if os.path.lexists(".env"):
+            import_module(f"{__name__}.project").read_own_keys()
         while True:
             try:
                 sys.exit(app(prog_name="manyheads", standalone_mode=False))
             except NotAllowedError as error:
-                if not project.allowed_now(error):
+                if not import_module(f"{__name__}.project").allowed_now(error):
                     raise
     except UserError as error:
         fail(error)
@@ -70,6 +58,8 @@ def main() -> None:
             raise
         fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except KeyboardInterrupt:
+        from manyheads.cli.options import stopped
+
         code = stopped().exit_code
     sys.exit(code)
 
@@ -167,9 +157,113 @@ manyheads arena rate votes.csv --columns left=a,right=b,winner=won""",
 }
 """Examples for the help of each command, as a user types them; a test takes each through the parser."""
 
+COMMANDS = {
+    "init": "project.init",
+    "run": "run.run",
+    "resume": "run.resume",
+    "more": "follow_up.more",
+    "merge": "follow_up.more",
+    "ask": "follow_up.ask",
+    "branch": "follow_up.branch",
+    "review": "review.review",
+    "report": "run.report",
+    "show": "inspect.show",
+    "bundle": "inspect.bundle",
+    "open": "inspect.open_report",
+    "serve": "project.serve",
+    "mcp": "mcp.serve_clients",
+    "list": "project.list_all",
+    "note": "runs.note",
+    "measure": "measure.measure",
+    "search": "inspect.search",
+    "eval": "evaluate.evaluate",
+    "plant": "evaluate.plant",
+    "check": "inspect.check",
+    "roles": "inspect.roles",
+    "export": "inspect.export",
+    "prompts": "prompts.app",
+    "keys": "keys.app",
+    "skills": "skills.app",
+    "corpus": "corpus.app",
+    "ranking": "review.ranking",
+    "arena": "arena.app",
+}
+"""The function or group of each command; its module is imported when the command is used."""
+TEXTS = {
+    "merge": "Merge ideas of a finished run, as `more` with several numbers.",
+    "prompts": "Copy prompts and roles, to edit them.",
+    "keys": "Store keys of models and services for this user.",
+    "skills": "Skills for agents that read SKILL.md files.",
+    "corpus": "Build, inspect and check corpora, the papers and scientists that teams work with.",
+    "ranking": "Rank ideas against a target idea, by a model.",
+    "arena": "Compare texts of several makers blind, and rate the makers.",
+}
+"""The help of groups, and of a command whose function has another one's."""
+
+
+def _text(name: str) -> str:
+    """A command's help. Docstrings are read from compiled modules that do not run: their imports take longer than all of `--help`."""
+    if name in TEXTS:
+        return TEXTS[name]
+    module, _, function = COMMANDS[name].partition(".")
+    spec = find_spec(f"{__name__}.{module}")
+    code = cast(Any, spec.loader).get_code(spec.name) if spec else None
+    parts = code.co_consts if code else ()
+    return next(
+        str(each.co_consts[0]) for each in parts if isinstance(each, CodeType) and each.co_name == function
+    )
+
+
+@cache
+def _command(name: str) -> Any:
+    """A command or group of the parser, with its module imported."""
+    from manyheads.cli.options import with_models
+
+    module, _, attribute = COMMANDS[name].partition(".")
+    made = getattr(import_module(f"{__name__}.{module}"), attribute)
+    whole = part = typer.Typer(rich_markup_mode=None, callback=lambda: None)
+    if isinstance(made, typer.Typer):
+        whole.add_typer(part := made, name=name, cls=Group, help=TEXTS[name])
+    else:
+        whole.command(name, help=TEXTS.get(name))(made)
+    for each in part.registered_commands:
+        assert each.callback
+        words = name if part is whole else f"{name} {each.name or each.callback.__name__}"
+        each.cls = SystemCommand if words in ("run", "check", "export") else Command
+        each.epilog = EXAMPLES.get(words, "").strip() or None
+        each.callback = with_models(each.callback)
+    return cast(Any, typer.main.get_command(whole)).commands[name]
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each built when it is taken."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Top(Group):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, first_sentence(_text(name))) for name in COMMANDS])
+
+
 app = typer.Typer(
     name="manyheads",
-    cls=Group,
+    cls=_Top,
     help=HELP,
     epilog="\n".join(f"{code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()),
     invoke_without_command=True,
@@ -177,47 +271,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(project.init)
-app.command("run", cls=SystemCommand)(run.run)
-app.command("resume")(run.resume)
-app.command("more")(follow_up.more)
-app.command("merge", help="Merge ideas of a finished run, as `more` with several numbers.")(follow_up.more)
-app.command("ask")(follow_up.ask)
-app.command("branch")(follow_up.branch)
-app.command("review")(review.review)
-app.command("report")(run.report)
-app.command("show")(inspect.show)
-app.command("bundle")(inspect.bundle)
-app.command("open")(inspect.open_report)
-app.command("serve")(project.serve)
-app.command("mcp")(mcp.serve_clients)
-app.command("list")(project.list_all)
-app.command("note")(runs.note)
-app.command("measure")(measure.measure)
-app.command("search")(inspect.search)
-app.command("eval")(evaluate.evaluate)
-app.command("plant")(evaluate.plant)
-app.command("check", cls=SystemCommand)(inspect.check)
-app.command("roles")(inspect.roles)
-app.command("export", cls=SystemCommand)(inspect.export)
-app.add_typer(prompts.app, name="prompts")
-app.add_typer(keys.app, name="keys")
-app.add_typer(skills.app, name="skills")
-app.add_typer(corpus.app, name="corpus")
-ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
-ranking.command("judge")(review.judge)
-app.add_typer(ranking, name="ranking")
-app.add_typer(arena.app, name="arena")
-for path, part in [("", app), *((f"{each.name} ", each.typer_instance) for each in app.registered_groups)]:
-    assert part
-    for each in part.registered_commands:
-        assert each.callback
-        words = f"{path}{each.name or each.callback.__name__}"
-        each.cls = each.cls if each.cls is SystemCommand else Command
-        each.epilog = EXAMPLES.get(words, "").strip() or None
-        each.callback = with_models(each.callback)
-    for group in part.registered_groups:
-        group.cls = Group
 
 
 def _version(wanted: bool) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 H = TypeVar("H", "Rating", "Agreeing", "Importing")
 
-app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder of the arena.", autocompletion=completion.arenas)

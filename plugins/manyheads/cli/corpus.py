@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from manyheads.systems.scipip.extraction import Extractor
     from manyheads.systems.virsci.interests import Librarian
 
-app = typer.Typer(
-    help="Build, inspect and check corpora, the papers and scientists that teams work with.",
-    no_args_is_help=True,
-)
+app = typer.Typer(no_args_is_help=True)
 
 
 class ReadOptions(Options):

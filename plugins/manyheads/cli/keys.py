@@ -9,7 +9,7 @@ import typer
 from manyheads.base.errors import ConfigError
 from manyheads.cli.printing import say
 
-app = typer.Typer(help="Store keys of models and services for this user.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 LONGEST = 10_000
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A service, such as openai, or the name of a variable.")

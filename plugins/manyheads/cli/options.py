@@ -22,7 +22,6 @@ from typer.models import OptionInfo, ParameterInfo
 from manyheads.base.errors import ConfigError, ExitCode, describe
 from manyheads.cli import completion
 from manyheads.cli.printing import say
-from manyheads.config import documented
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -85,6 +84,8 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
 
 def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parameter:
     """A field as a parameter that Typer makes an option of."""
+    from manyheads.config import documented
+
     field = model.model_fields[name]
     infos = [each for each in field.metadata if isinstance(each, ParameterInfo)]
     info: ParameterInfo = copy(infos[0]) if infos else typer.Option()

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperCommand, TyperGroup
 
 from manyheads.base.errors import ConfigError, UserError, closest, did_you_mean
-from manyheads.cli.options import settings
 
 if TYPE_CHECKING:
     from manyheads.team.system import System
+
+
+def first_sentence(text: str) -> str:
+    """What a list shows of a help text."""
+    return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
 
 
 class _Help:
@@ -22,8 +26,7 @@ class _Help:
     epilog: str | None
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        text = self.short_help or self.help or ""
-        return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
+        return first_sentence(self.short_help or self.help or "")
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         if self.epilog:
@@ -90,6 +93,7 @@ class SystemCommand(Command):
         from pydantic import ValidationError
 
         from manyheads.base.resources import Resources
+        from manyheads.cli.options import settings
         from manyheads.systems import system_of
         from manyheads.systems.loading import name_of
 

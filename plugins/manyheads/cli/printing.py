@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from manyheads.base.errors import closest, scrubbed
-from manyheads.base.files import writable
 from manyheads.base.text import plain, printable, printable_json, shortened
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> Non
     if out is None:
         (say_json if as_json else say)(text.rstrip("\n"))
         return
+    from manyheads.base.files import writable  # slow, and seldom needed
+
     with writable(out):
         out.write_text(text, encoding="utf-8", errors="replace", newline="")
 

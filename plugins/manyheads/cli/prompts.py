@@ -17,7 +17,7 @@ from manyheads.cli.printing import say
 if TYPE_CHECKING:
     from manyheads.base.resources import Resources
 
-app = typer.Typer(help="Copy prompts and roles, to edit them.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 ORIGINALS = ".originals.json"
 """In a user's folder: the texts that were copied into it, by their places, to tell later what has changed in ours."""

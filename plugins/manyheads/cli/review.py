@@ -188,6 +188,8 @@ def _in_words(score: "Figure") -> str:
 
 # `manyheads ranking judge`.
 
+ranking = typer.Typer(no_args_is_help=True)
+
 
 class Judging(Options):
     ideas: Annotated[
@@ -206,6 +208,7 @@ class Judging(Options):
     """Use the idea after N revisions. [default: the final idea]"""
 
 
+@ranking.command()
 def judge(options: Judging, changes: Changes, show: Show, start: Start) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
     from manyheads.systems.ideas import with_ideas

@@ -8,7 +8,7 @@ import typer
 from manyheads.cli.options import Options, Paths
 from manyheads.cli.printing import say
 
-app = typer.Typer(help="Skills for agents that read SKILL.md files.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 class ExportingSkills(Options):

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Annotated, cast
+from typing import IO, TYPE_CHECKING, Annotated, cast
 
 from pydantic import (
     AfterValidator,
@@ -38,7 +38,9 @@ from manyheads.base.errors import CorpusError
 from manyheads.base.files import opened
 from manyheads.base.papers import Paper
 from manyheads.base.text import has_markup, plain_text
-from manyheads.documents.sections import Core, Division, core_of
+
+if TYPE_CHECKING:
+    from manyheads.documents.sections import Core
 
 # Text files: plain, gzip, or inside a zip, with clear errors.
 
@@ -540,7 +542,9 @@ class _FullText(BaseModel):
     references: object = None
 
     @property
-    def core(self) -> Core:
+    def core(self) -> "Core":
+        from manyheads.documents.sections import Division, core_of
+
         given = cast("Sequence[object]", self.references if isinstance(self.references, list) else ())
         texts = [*map(_reference, given)]
         known = set(texts)

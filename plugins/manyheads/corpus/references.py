@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from manyheads.base.papers import identify
-from manyheads.documents.bibliography import ARXIV, DOI
 
 SHARED = "*"
 """The source of ids that are unique in all sources."""
@@ -165,6 +164,8 @@ def _names_in(reference: str) -> Iterator[int]:
     """The DOIs and arXiv numbers in an entry; a DOI may end in a bracket, or be in brackets."""
     low = reference.casefold()
     if any(mark in low for mark in NAMED):
+        from manyheads.documents.bibliography import ARXIV, DOI
+
         dois = (doi for one in DOI.findall(reference) for doi in (one.rstrip("."), one.rstrip(".)]}")))
         names = (_name(one) for one in (*dois, *ARXIV.findall(reference)))
         yield from (name for name in names if name is not None)

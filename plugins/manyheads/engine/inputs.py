@@ -11,8 +11,6 @@ from manyheads.base.files import inside, opened, sha256_of
 from manyheads.base.folders import DOWNLOADS, downloads, writing
 from manyheads.config import RunConfig
 from manyheads.core.texts import is_there
-from manyheads.documents.folders import ARCHIVES, unpacked
-from manyheads.literature.fulltext import fetch
 from manyheads.team.system import system_of
 
 
@@ -23,7 +21,12 @@ async def with_papers(config: RunConfig, folder: Path) -> RunConfig:
         LiteratureError, DocumentError: there is no paper.
     """
     files = dict[str, str]()
-    for name, named in system_of(config).papers_elsewhere(config).items():
+    if not (elsewhere := system_of(config).papers_elsewhere(config)):
+        return config
+    from manyheads.documents.folders import ARCHIVES, unpacked
+    from manyheads.literature.fulltext import fetch
+
+    for name, named in elsewhere.items():
         path = _kept(named, folder)
         if path is None:
             path = Path(named)
@@ -35,7 +38,7 @@ async def with_papers(config: RunConfig, folder: Path) -> RunConfig:
             with writing(folder), opened(folder / DOWNLOADS, "ab") as ledger:
                 ledger.write(f"{json.dumps(entry, ensure_ascii=False)}\n".encode())
         files[name] = str(path.resolve())
-    return config.model_copy(update={"inputs": config.inputs.model_copy(update=files)}) if files else config
+    return config.model_copy(update={"inputs": config.inputs.model_copy(update=files)})
 
 
 def _kept(named: str, folder: Path) -> Path | None:

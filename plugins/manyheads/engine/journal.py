@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 from manyheads import __version__
 from manyheads.asking.json_text import printable
 from manyheads.base.errors import ChangedError, HeldError, JournalError
+from manyheads.base.files import FEWER, out_of_files
 from manyheads.base.http import in_short
 from manyheads.base.sqlite import Database, Safety, reading
 from manyheads.base.text import hash_of
@@ -245,6 +246,8 @@ DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
 def _hint(error: Exception) -> str:
+    if out_of_files(error):
+        return f"{FEWER}, then: manyheads resume RUN"
     if "locked" in str(error):
         return "another process is running in this folder: wait for it or stop it, then: manyheads resume RUN"
     if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", None) in DAMAGED:

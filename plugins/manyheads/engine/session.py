@@ -14,7 +14,7 @@ from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import Seeks
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import JournalError, ModelError, UserError, missing_extra
-from manyheads.base.files import cache_folder, make_folder
+from manyheads.base.files import FEWER, cache_folder, make_folder, out_of_files
 from manyheads.base.folders import JOURNAL, writing
 from manyheads.base.papers import Literature, NoLiterature
 from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
@@ -178,6 +178,11 @@ class Session:
                     yield event
         except ModuleNotFoundError as error:
             raise missing_extra(error) or error from error
+        except OSError as error:
+            if not out_of_files(error):
+                raise
+            hint = f"{FEWER}; then: {self.way_back or 'start again'}"
+            raise JournalError(f"{self.folder}: {error.strerror or error}", hint=hint) from error
         except UserError as error:
             # Code below does not know this run's folder.
             if self.way_back and error.hint and RESUME in error.hint:
@@ -312,6 +317,11 @@ class Session:
                 self.embedder, config
             )
             self.config = config = config.model_copy(update={"embedding": recorded})
+        # In a thread, while the framework and the SDKs are imported here.
+        opening = asyncio.ensure_future(open_literature(stack, config))
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        stack.callback(opening.cancel)
+        await asyncio.sleep(0.001)  # until the thread has begun
         team = system.team(config)
         recall = AuthorRecall(NoLiterature(), roles.prompts, team.invitation.suggestions if team else 0)
         host = make_host(_models(config), recall, config.attempts)
@@ -331,7 +341,7 @@ class Session:
             for name, paper in named.items():
                 error.message = error.message.replace(getattr(config.inputs, name), paper)
             raise
-        literature = recall.literature = await open_literature(stack, config)
+        literature = recall.literature = await opening
         if system.corpus(config):
             need_team(config, literature)
         if journal is None:  # make no folder if the first question cannot be asked

@@ -284,12 +284,13 @@ class ServedModel(ABC, Generic[C]):
         texts = {at: text for at, each in pairs if (text := self.as_message(each))}
 
         async def put(shorter: Sequence[Message]) -> T:
-            fitting = list(messages)
-            for at, message in zip(texts, shorter, strict=True):
-                fitting[at] = self.with_text(messages[at], message.text)
-            tokens = await count(fitting)
-            refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
-            return await self._ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools)
+            fitting, size = list(messages), tokens
+            if list(shorter) != thread:
+                for at, message in zip(texts, shorter, strict=True):
+                    fitting[at] = self.with_text(messages[at], message.text)
+                size = await count(fitting)
+            refuse_unfit(f"models.{self.alias}", self.config.name, size, self.config.window)
+            return await self._ask(partial(send, fitting, size), ledger, size, reply_type, tools)
 
         thread, tokens, window = list(texts.values()), await count(messages), self.window
         shorter = self._fitted(thread, tokens, window, ledger)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from manyheads.base.papers import Paper, fold, identifiers_of, identify
 from manyheads.corpus.phrases import EVERYWHERE, STOP_WORDS, stems
 from manyheads.corpus.references import FEWEST, FoldedWords
-from manyheads.documents.document import Reference
+
+if TYPE_CHECKING:
+    from manyheads.documents.document import Reference
 
 # Wider and wider forms of a query: a service that requires every word finds nothing for a whole abstract.
 
@@ -230,7 +232,7 @@ def same_title(one: str, other: str) -> bool:
 class CitedWorks:
     """References, to match against a paper."""
 
-    def __init__(self, references: Sequence[Reference]) -> None:
+    def __init__(self, references: Sequence["Reference"]) -> None:
         self._entries = [_CitedEntry.of(reference) for reference in references]
         self._names = {name for entry in self._entries for name in entry.names}
 
@@ -241,14 +243,14 @@ class CitedWorks:
 
 @dataclass(frozen=True)
 class _CitedEntry:
-    reference: Reference
+    reference: "Reference"
     names: frozenset[str]
     key: str
     """The letters and digits of its text."""
     words: FoldedWords
 
     @classmethod
-    def of(cls, reference: Reference) -> "_CitedEntry":
+    def of(cls, reference: "Reference") -> "_CitedEntry":
         return cls(
             reference,
             frozenset(identify(name).key for name in (reference.doi, reference.arxiv) if name),
@@ -280,28 +282,28 @@ def names_of(paper: Paper) -> set[str]:
     return {each.key for each in identifiers_of(paper) if each.kind != "title"}
 
 
-def shares_author(reference: Reference, paper: Paper) -> bool:
+def shares_author(reference: "Reference", paper: Paper) -> bool:
     """Whether an author of the entry is one of the paper's; True if either has no authors."""
     if not reference.authors or not paper.authors or paper.source == "local":  # masked authors
         return True
     return not _surnames(reference.authors).isdisjoint(_words(paper.authors))
 
 
-def near(reference: Reference, paper: Paper) -> bool:
+def near(reference: "Reference", paper: Paper) -> bool:
     """Whether an entry may mean a paper with another title: most words and the authors agree."""
     mine, theirs = _words((reference.title,)), _words((paper.title,))
     share = len(mine & theirs) / max(len(mine | theirs), 1)
     return bool(reference.authors) and share >= NEAR and shares_author(reference, paper)
 
 
-def resembles(reference: Reference, paper: Paper) -> bool:
+def resembles(reference: "Reference", paper: Paper) -> bool:
     """Whether a paper may be the entry's by its title, of which either may lack a part, if they have the same number."""
     mine, theirs = _words((reference.title,)), _words((paper.title,))
     alike = len(mine & theirs) >= NEAR * min(len(mine), len(theirs))
     return same_title(reference.title, paper.title) or alike
 
 
-def is_work(reference: Reference, paper: Paper) -> bool:
+def is_work(reference: "Reference", paper: Paper) -> bool:
     """Whether a paper is surely the entry's by its title alone: year and first author agree if known, with a short title both
     must be."""
     known = reference.authors and paper.authors and reference.year and paper.year
@@ -316,7 +318,7 @@ class Difference(NamedTuple):
     found: str
 
 
-def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
+def differences(reference: "Reference", paper: Paper) -> Iterator[Difference]:
     """Differences between an entry and a paper's source; of authors, only the entry's first one is compared."""
     titled = same_title(reference.title, paper.title) or _CitedEntry.of(reference).means(paper)
     if reference.title and not titled:

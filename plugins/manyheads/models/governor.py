@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from manyheads.base.errors import ModelError, scrubbed
+from manyheads.base.files import FEWER
 from manyheads.base.http import (
     GarbledError,
     Limiter,
@@ -194,6 +195,7 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
         r"certificate": "trust the server's certificate (SSL_CERT_FILE=FILE.pem), or fix its date or name",
         r"\bssl\b|\btls\b|wrong version number": f"write http:// in {address} if the server does not use TLS",
         r"no answer within|timed? ?out": slow,
+        r"too many open files": FEWER,
     }  # fmt: skip
     if way := next((step for words, step in ways.items() if re.search(words, text, re.I)), None):
         return way

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-import httpx
 from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.json_text import UnreadableError, objects
@@ -71,6 +70,8 @@ class Probe:
 
     async def abilities(self) -> Abilities:
         """Test the model; see `probe`."""
+        import httpx
+
         config = self.config
         headers = {"authorization": f"Bearer {key_of(config, self.alias)}"} if key_variable(config) else {}
         if config.provider == "anthropic":
@@ -149,6 +150,8 @@ class Probe:
         """The context, from the server's list of models, or from llama.cpp's own page."""
         if is_openai(self.config):
             return None
+        import httpx
+
         with suppress(httpx.HTTPError, GarbledError, RefusedError):
             listed = await self._get("GET", "/models")
             models = [one for one in listed.get("data") or [] if isinstance(one, dict)]

@@ -16,6 +16,7 @@ from typing import Any, cast
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, TemplateSyntaxError
 
 from manyheads.asking.replies import Abstract, Ratings, label
+from manyheads.base.compiled import Compiled
 from manyheads.base.errors import JournalError
 from manyheads.base.files import replace_text
 from manyheads.base.folders import LABELS
@@ -294,7 +295,7 @@ def _environment(package: str) -> Environment:
 
     env = Environment(
         loader=ChoiceLoader([PackageLoader(each, "") for each in (package, PLAIN)]), autoescape=True,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=clean,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=clean, bytecode_cache=Compiled(__file__),
     )  # fmt: skip
     filters = (
         whole, number, count, duration, monogram, label, split, listed, source_name, first_sentences, place, links_of, bibtex, hue, rounded,

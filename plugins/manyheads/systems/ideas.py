@@ -19,8 +19,6 @@ from manyheads.core import texts
 from manyheads.core.results import RESULT, Evidence, Idea
 from manyheads.core.texts import Given, Subject, path_of, read_subject, run_and_number, text_of
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.documents import read_apart
-from manyheads.documents.folders import PAPERS, main_tex
 from manyheads.systems.loading import reopen
 from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own
@@ -42,6 +40,9 @@ def read_paper_or_text(path: Path, *, idea: bool = False) -> Subject:
     Raises:
         DocumentError, SubjectError: it cannot be read, or has no text.
     """
+    from manyheads.documents import read_apart
+    from manyheads.documents.folders import PAPERS, main_tex
+
     path = (path.is_dir() and main_tex(path)) or path
     if path.suffix.lower() not in PAPERS or path.is_dir():
         return read_subject(path)
@@ -280,6 +281,8 @@ def _read(named: str, most: int) -> Background:
     path = path_of(named, BACKGROUND_KINDS)
     if path is None:
         return Background("", (_text(named),))
+    from manyheads.documents.folders import PAPERS
+
     if path.suffix.lower() in {*texts.TEXTS, *PAPERS} - {".xml"} or not path.exists():  # the line of a file
         return Background(named, (read_paper_or_text(path, idea=True),))
     if path.suffix.lower() in texts.LINES and not _begins_with_a_paper(path):

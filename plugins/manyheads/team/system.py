@@ -20,7 +20,6 @@ from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.core.texts import is_there
-from manyheads.documents.folders import ARCHIVES
 from manyheads.report.page import PLAIN, Page, View, place_of, write_page
 from manyheads.report.record import Record, read_run
 from manyheads.report.top import RelatedRun
@@ -352,6 +351,8 @@ class System(Generic[C, N, R]):
 
 
 def _is_elsewhere(name: str) -> bool:
+    from manyheads.documents.folders import ARCHIVES
+
     archive = name.lower().endswith(ARCHIVES) and "\n" not in name
     address = web_address(name) is not None
     if not (archive or address):

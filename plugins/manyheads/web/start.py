@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
-import httpx
 import yaml
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -151,6 +150,8 @@ def known_models() -> dict[str, str]:
             found[name] = (
                 f"you have a key; {amount.input:g} and {amount.output:g} a million tokens in and out"
             )
+    import httpx
+
     # there may be no such server, or another one
     with suppress(UserError, httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError, TypeError):
         address = server_address(ModelConfig(provider="ollama", name="any"))

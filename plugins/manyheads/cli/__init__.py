@@ -108,6 +108,7 @@ manyheads mcp --http --port 9000""",
     "bundle": """
 manyheads bundle runs
 manyheads bundle runs -o site.zip --replace""",
+    "estimate": "manyheads estimate --against runs/*",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "more": "manyheads more my-run 7",
     "merge": "manyheads merge my-run 3 9 --estimate",
@@ -179,6 +180,7 @@ app = typer.Typer(
 )
 app.command("init")(project.init)
 app.command("run", cls=SystemCommand)(run.run)
+app.command("estimate")(run.estimate)
 app.command("resume")(run.resume)
 app.command("more")(follow_up.more)
 app.command("merge", help="Merge ideas of a finished run, as `more` with several numbers.")(follow_up.more)

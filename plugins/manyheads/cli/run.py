@@ -15,6 +15,8 @@ from pydantic import Field
 from manyheads.base.errors import closest
 from manyheads.base.files import read_text, replace_text, writable
 from manyheads.base.folders import LABELS, write
+from manyheads.base.text import count
+from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
     Configs,
@@ -23,17 +25,22 @@ from manyheads.cli.options import (
     RunningOptions,
     Seed,
     Spending,
+    runs_found,
     settings,
     stopped,
     with_folders,
 )
 from manyheads.cli.person import Control, Terminal, errors_as_lines, is_terminal
-from manyheads.cli.printing import browse, safe_console, say, say_json
+from manyheads.cli.printing import browse, safe_console, say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.engine.bills import Bills
     from manyheads.engine.budget import Budget
     from manyheads.engine.estimate import Estimating
+
+NEAR = 0.1
+"""Relative error of an estimate that is near to its bill."""
 
 
 def print_estimate(
@@ -53,13 +60,15 @@ def print_estimate(
 
     from manyheads.engine.estimate import LONGER, estimate
 
-    spent = asyncio.run((by or estimate)(configs)).spent
+    made = asyncio.run((by or estimate)(configs))
+    spent = made.spent
     currency, note = _prices(configs)
     if as_json:
         shown = {"calls", "input_tokens", "output_tokens", "cost"}
         stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
         data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
-        say_json(json.dumps({**data, "longer": LONGER, "currency": currency, "prices": note}))
+        data |= {"longer": LONGER, "currency": currency, "prices": note, "basis": [*made.basis]}
+        say_json(json.dumps(data))
         return
     priced = spent.total.cost is not None
     runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
@@ -75,8 +84,11 @@ def print_estimate(
     safe_console().print(table, markup=False)
     say(
         f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
-        "the maximum number of papers per search.\nReasoning models and repeated requests cost more."
+        "the maximum number of papers per search.\nReasoning models and repeated requests cost more, until estimates are corrected: "
+        "manyheads estimate --against RUN…"
     )
+    for each in made.basis:
+        say(f"The estimate is {each}.")
     if any(model.calls_tools for each in configs for model in each.models.values()):
         say("The model calls tools: each round of tool calls in a turn takes one more request.")
     for each in without:
@@ -87,6 +99,62 @@ def print_estimate(
         say(
             "For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens; list prices hold for the provider's own server only"
         )
+
+
+class Comparing(Options):
+    against: Annotated[list[Path], typer.Option(metavar="RUN", autocompletion=completion.runs)]
+    """A finished run. Repeatable."""
+    more: Annotated[tuple[Path, ...], typer.Argument(metavar="RUN…", autocompletion=completion.runs)] = ()
+    """Further runs, so that --against runs/* takes all."""
+
+
+def estimate(options: Comparing) -> None:
+    """Compare finished runs with their estimates, and correct later estimates of the same systems and models.
+
+    Prints bill ÷ estimate by stage. From three runs of a system and its models on, later estimates are corrected, and say so.
+    A new run is estimated by: manyheads run NAME --estimate
+    """
+    from manyheads.base.errors import SubjectError, UserError
+    from manyheads.engine.estimate import compared
+    from manyheads.systems.loading import reopen
+
+    found, skipped = dict[str, "Bills"](), list[str]()
+    for folder in runs_found([*options.against, *options.more]):
+        try:
+            bills = asyncio.run(compared(folder, reopen(folder)))
+            found[bills.about] = bills
+        except UserError as error:
+            skipped.append(error.message)
+    warn_of_skipped(skipped)
+    if not found:
+        raise SubjectError("no run could be compared", hint="name finished runs: manyheads list runs")
+    for bills in found.values():
+        _print_bills(bills)
+
+
+def _print_bills(bills: "Bills") -> None:
+    from rich.table import Table
+
+    title = f"Bill ÷ estimate: {count(len(bills.runs), 'run')} of {bills.about}"
+    table = Table("stage", "calls", "tokens in", "tokens out", "cost", title=title, title_justify="left")
+    for stage in (*dict.fromkeys(stage for each in bills.runs.values() for stage in each.estimate), None):
+        sums = (
+            (each.calls, each.input_tokens, each.output_tokens, each.cost or 0) for each in bills.total(stage)
+        )
+        pairs = zip(*sums, strict=True)
+        table.add_row(stage or "total", *(f"{paid / known:.2f}" if known else "–" for known, paid in pairs))
+    safe_console().print(table, markup=False)
+    if bills:
+        for label, ratios in zip(
+            ("Uncorrected", "Corrected by the other runs"), bills.each_by_the_others(), strict=True
+        ):
+            near = sum(abs(each - 1) <= NEAR for each in ratios)
+            say(
+                f"{label}: {near} of {len(ratios)} runs within {NEAR:.0%} ({min(ratios):.2f} to {max(ratios):.2f})."
+            )
+    say(
+        f"Later estimates are {bills.words}.\nKept in {bills.file}; without this file they are not corrected."
+    )
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:

@@ -108,7 +108,7 @@ manyheads mcp --http --port 9000""",
     "bundle": """
 manyheads bundle runs
 manyheads bundle runs -o site.zip --replace""",
-    "estimate": "manyheads estimate --against runs/*",
+    "estimate": "manyheads estimate --against runs",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "more": "manyheads more my-run 7",
     "merge": "manyheads merge my-run 3 9 --estimate",

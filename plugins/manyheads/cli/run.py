@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from manyheads.base.errors import closest
 from manyheads.base.files import read_text, replace_text, writable
-from manyheads.base.folders import LABELS, write
+from manyheads.base.folders import CONFIG, LABELS, write
 from manyheads.base.text import count
 from manyheads.cli import completion
 from manyheads.cli.options import (
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from manyheads.engine.budget import Budget
     from manyheads.engine.estimate import Estimating
 
-NEAR = 0.1
-"""Relative error of an estimate that is near to its bill."""
-
 
 def print_estimate(
     configs: "Sequence[RunConfig]",
@@ -61,13 +59,12 @@ def print_estimate(
     from manyheads.engine.estimate import LONGER, estimate
 
     made = asyncio.run((by or estimate)(configs))
-    spent = made.spent
-    currency, note = _prices(configs)
+    spent, (currency, note) = made.spent, _prices(configs)
     if as_json:
         shown = {"calls", "input_tokens", "output_tokens", "cost"}
         stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
         data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
-        data |= {"longer": LONGER, "currency": currency, "prices": note, "basis": [*made.basis]}
+        data |= {"longer": LONGER, "currency": currency, "prices": note, "basis": made.basis}
         say_json(json.dumps(data))
         return
     priced = spent.total.cost is not None
@@ -84,8 +81,8 @@ def print_estimate(
     safe_console().print(table, markup=False)
     say(
         f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
-        "the maximum number of papers per search.\nReasoning models and repeated requests cost more, until estimates are corrected: "
-        "manyheads estimate --against RUN…"
+        "the maximum number of papers per search.\nReasoning models and repeated requests cost more. To correct estimates by runs of "
+        "yours: manyheads estimate --against RUN…"
     )
     for each in made.basis:
         say(f"The estimate is {each}.")
@@ -103,7 +100,7 @@ def print_estimate(
 
 class Comparing(Options):
     against: Annotated[list[Path], typer.Option(metavar="RUN", autocompletion=completion.runs)]
-    """A finished run. Repeatable."""
+    """A finished run, or a folder of runs. Repeatable."""
     more: Annotated[tuple[Path, ...], typer.Argument(metavar="RUN…", autocompletion=completion.runs)] = ()
     """Further runs, so that --against runs/* takes all."""
 
@@ -119,17 +116,25 @@ def estimate(options: Comparing) -> None:
     from manyheads.systems.loading import reopen
 
     found, skipped = dict[str, "Bills"](), list[str]()
-    for folder in runs_found([*options.against, *options.more]):
+    for folder in chain.from_iterable(map(_runs_in, runs_found([*options.against, *options.more]))):
         try:
             bills = asyncio.run(compared(folder, reopen(folder)))
             found[bills.about] = bills
         except UserError as error:
             skipped.append(error.message)
-    warn_of_skipped(skipped)
     if not found:
-        raise SubjectError("no run could be compared", hint="name finished runs: manyheads list runs")
+        hint = "name finished runs of language models: manyheads list runs"
+        raise SubjectError("no run could be compared", tried="; ".join(skipped), hint=hint)
+    warn_of_skipped(skipped)
     for bills in found.values():
         _print_bills(bills)
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """The folder itself, or the runs in it and in the folders below it."""
+    from manyheads.report.index import runs_here
+
+    return [folder] if (folder / CONFIG).is_file() else [run for run, _ in runs_here(folder)] or [folder]
 
 
 def _print_bills(bills: "Bills") -> None:
@@ -138,23 +143,16 @@ def _print_bills(bills: "Bills") -> None:
     title = f"Bill ÷ estimate: {count(len(bills.runs), 'run')} of {bills.about}"
     table = Table("stage", "calls", "tokens in", "tokens out", "cost", title=title, title_justify="left")
     for stage in (*dict.fromkeys(stage for each in bills.runs.values() for stage in each.estimate), None):
-        sums = (
-            (each.calls, each.input_tokens, each.output_tokens, each.cost or 0) for each in bills.total(stage)
-        )
-        pairs = zip(*sums, strict=True)
-        table.add_row(stage or "total", *(f"{paid / known:.2f}" if known else "–" for known, paid in pairs))
+        sums = [(u.calls, u.input_tokens, u.output_tokens, u.cost or 0) for u in bills.total(stage)]
+        ratios = (f"{paid / known:.2f}" if known else "–" for known, paid in zip(*sums, strict=True))
+        table.add_row(stage or "total", *ratios)
     safe_console().print(table, markup=False)
     if bills:
-        for label, ratios in zip(
-            ("Uncorrected", "Corrected by the other runs"), bills.each_by_the_others(), strict=True
-        ):
-            near = sum(abs(each - 1) <= NEAR for each in ratios)
-            say(
-                f"{label}: {near} of {len(ratios)} runs within {NEAR:.0%} ({min(ratios):.2f} to {max(ratios):.2f})."
-            )
-    say(
-        f"Later estimates are {bills.words}.\nKept in {bills.file}; without this file they are not corrected."
-    )
+        labels = "Uncorrected", "Corrected by the other runs"
+        for label, ratios in zip(labels, bills.each_by_the_others(), strict=True):
+            near = f"{sum(abs(each - 1) <= 0.1 for each in ratios)} of {len(ratios)} runs within 10 %"
+            say(f"{label}: {near} ({min(ratios):.2f} to {max(ratios):.2f}).")
+    say(f"Later estimates are {bills.words}.\nKept in {bills.file}; to estimate without them, remove it.")
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:

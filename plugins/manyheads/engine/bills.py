@@ -38,10 +38,8 @@ class Bills(BaseModel):
     @classmethod
     def of(cls, config: RunConfig) -> Self:
         """Those that the user's cache has."""
-        paid = {
-            f"{each.provider}/{each.name}" for each in config.models.values() if each.provider not in FREE
-        }
-        none = cls(about=f"{config.system} with {', '.join(sorted(paid))}" if paid else "")
+        models = sorted({f"{m.provider}/{m.name}" for m in config.models.values() if m.provider not in FREE})
+        none = cls(about=f"{config.system} with {', '.join(models)}" if models else "")
         try:
             return cls.model_validate_json(read_text(none.file))
         except (OSError, ValueError, UserError):  # none yet, or no cache
@@ -65,7 +63,7 @@ class Bills(BaseModel):
     def words(self) -> str:
         """Whether estimates are corrected, and by how many runs; empty if no model is paid."""
         runs = f"{count(len(self.runs), 'run')} of {self.about}"
-        told = f"corrected, from {runs}" if self else f"not corrected, from {runs}: fewer than {FEWEST}"
+        told = f"corrected by {runs}" if self else f"not corrected: {runs} compared, fewer than {FEWEST}"
         return self.about and told
 
     def total(self, stage: str | None = None) -> tuple[Usage, Usage]:
@@ -74,10 +72,8 @@ class Bills(BaseModel):
         def of(usages: Mapping[str, Usage]) -> Usage:
             return Tally(usages).total if stage is None else usages.get(stage, NOTHING)
 
-        runs = self.runs.values()
-        return sum((of(each.estimate) for each in runs), NOTHING), sum(
-            (of(each.paid) for each in runs), NOTHING
-        )
+        sums = [(of(each.estimate), of(each.paid)) for each in self.runs.values()]
+        return sum((each for each, _ in sums), NOTHING), sum((each for _, each in sums), NOTHING)
 
     def corrected(self, spent: Mapping[str, Usage]) -> Tally:
         """An estimate by stage, times bill ÷ estimate of the stage; of all stages for one that no run had."""
@@ -89,9 +85,7 @@ class Bills(BaseModel):
         """Bill ÷ estimate of each run, uncorrected and corrected by the others alone: in money if it has a price, else in tokens."""
         plain, corrected = list[float](), list[float]()
         for run, bill in self.runs.items():
-            others = self.model_copy(
-                update={"runs": {key: self.runs[key] for key in self.runs if key != run}}
-            )
+            others = Bills(about=self.about, runs={key: self.runs[key] for key in self.runs if key != run})
             paid = Tally(bill.paid).total
             for ratios, spent in ((plain, bill.estimate), (corrected, others.corrected(bill.estimate))):
                 known = Tally(spent).total

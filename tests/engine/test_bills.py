@@ -1,0 +1,110 @@
+"""Estimates are corrected by the bills of a user's own runs, if these are enough."""
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.config import RunConfig
+from manyheads.core import Usage
+from manyheads.engine.bills import Bill, Bills, scaled
+from manyheads.engine.estimate import estimate
+from manyheads.systems.loading import load
+
+ESTIMATE = Usage(calls=10, input_tokens=1000, output_tokens=100, cost=0.01)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def config_of(name: str = "x", *sets: str) -> RunConfig:
+    model = (
+        "models.default.provider=openai",
+        f"models.default.name={name}",
+        "idea=Owls plan well.",
+    )
+    return load(["rebuttal"], [*model, "models.default.price={input: 1, output: 2}", *sets])
+
+
+def bills_of(config: RunConfig, *factors: float) -> Bills:
+    bills = Bills.of(config)
+    for number, factor in enumerate(factors):
+        paid = {"Ideas": ESTIMATE.times(factor), "Abstracts": ESTIMATE}
+        bills.keep(Path(f"run-{number}"), Bill(estimate=dict.fromkeys(paid, ESTIMATE), paid=paid))
+    return bills
+
+
+def test_each_stage_has_its_own_factor_and_a_new_stage_that_of_all() -> None:
+    right = bills_of(config_of(), 2, 3, 4).corrected(
+        {"Ideas": ESTIMATE, "Abstracts": ESTIMATE, "New": ESTIMATE}
+    )
+    assert right["Ideas"] == ESTIMATE.times(3)
+    assert right["Abstracts"] == ESTIMATE
+    assert right["New"] == ESTIMATE.times(2)
+
+
+def test_input_output_calls_and_cost_differ() -> None:
+    paid = Usage(calls=11, input_tokens=2000, output_tokens=900, cost=0.03)
+    assert scaled(ESTIMATE, ESTIMATE, paid).model_dump() == pytest.approx(paid.model_dump())
+    assert scaled(ESTIMATE.times(2), ESTIMATE, paid).cost == pytest.approx(0.06)
+
+
+def test_cost_follows_the_tokens_where_the_runs_had_no_price_and_is_never_made_up() -> None:
+    free = ESTIMATE.model_copy(update={"cost": None})
+    assert scaled(ESTIMATE, free, free.times(3)).cost == pytest.approx(0.03)
+    assert scaled(free, ESTIMATE, ESTIMATE.times(3)).cost is None
+    assert scaled(free, free, free.times(3)).cost is None
+
+
+def test_counts_that_no_estimate_has_follow_the_tokens() -> None:
+    paid = ESTIMATE.model_copy(update={"estimated": 5})
+    assert scaled(ESTIMATE.times(2), ESTIMATE, paid).estimated == 10
+
+
+def test_each_run_is_measured_without_itself() -> None:
+    plain, corrected = bills_of(config_of(), 2, 2, 5).each_by_the_others()
+    assert plain == pytest.approx([1.5, 1.5, 3])
+    assert corrected == pytest.approx([1.5 / 2.25, 1.5 / 2.25, 3 / 1.5])
+
+
+async def test_fewer_than_three_runs_correct_nothing_and_it_is_said() -> None:
+    config = config_of()
+    before = await estimate([config])
+    for number in range(3):
+        made = await estimate([config])
+        assert made.spent == before.spent
+        [words] = made.basis
+        assert words.startswith("not corrected")
+        assert f"{number} run" in words
+        bills_of(config, *[2.0] * (number + 1))
+    made = await estimate([config, config.model_copy(update={"seed": 7})])
+    assert made.spent.total.calls > before.spent.total.calls * 2
+    [words] = made.basis
+    assert words == "corrected by 3 runs of rebuttal with openai/x"
+
+
+async def test_only_runs_of_the_same_system_and_models_count() -> None:
+    bills_of(config_of(), 2, 2, 2)
+    judge = "models.judge={provider: openai, name: y}"
+    for other in (
+        config_of("y"),
+        config_of("x", judge),
+        load(["self-reflection"], ["models.default.provider=openai"]),
+    ):
+        assert not Bills.of(other)
+    assert Bills.of(config_of("x", "models.me.provider=human")), "people are not paid"
+    offline = load(["rebuttal"], ["idea=Owls plan well."])
+    assert (await estimate([offline])).basis == []
+
+
+def test_a_damaged_file_or_no_cache_is_no_bill(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = config_of()
+    bills = bills_of(config, 2, 2, 2)
+    assert len(Bills.of(config).runs) == 3
+    bills.file.write_text("{", encoding="utf-8")
+    assert not Bills.of(config).runs
+    (cache / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("MANYHEADS_CACHE", str(cache / "file"))
+    assert not Bills.of(config).runs

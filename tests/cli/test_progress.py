@@ -277,7 +277,7 @@ def test_a_terminal_and_json_show_shares_of_the_estimate(tmp_path: Path) -> None
     (tmp_path / "owls.md").write_text("# Owls\n\nOwls plan well.\n", encoding="utf-8")
     price = ("--set", "models.default.price={input: 100, output: 200, currency: USD}", "--yes")
     with LLM(delay=8) as llm:
-        command = ("review", "owls.md", *served_by(llm), *price)
+        command = ("review", "owls.md", *served_by(llm, "models.default.concurrency=1"), *price)
         with terminal(tmp_path, command) as screen, start(*command, "--json", cwd=tmp_path) as piped:
             screen.until(r"1 of about 3 calls · cost 0\.\d+ of about 0\.\d+ USD")
             assert screen.end() == 0

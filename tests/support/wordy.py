@@ -27,21 +27,22 @@ def wordy(times: float, spread: float = 0.0) -> Callable[[Request], str]:
             text = beside.submit(asyncio.run, model.complete(system.text, thread)).result().text
         factor = times * (1 + spread * random.Random(request.text).uniform(-1, 1))
         try:
-            return json.dumps(longer(json.loads(text), factor))
+            return json.dumps(longer(json.loads(text), factor, request.text))
         except ValueError:  # no object was asked for
             return cast(str, longer(text, factor))
 
     return reply
 
 
-def longer(value: Any, times: float) -> Any:
+def longer(value: Any, times: float, prompt: str = "") -> Any:
+    """A reply with its sentences repeated; what it copies from the prompt stays as it is."""
     match value:
-        case str() if value.rstrip().endswith((".", "!", "?")):
+        case str() if value.rstrip().endswith((".", "!", "?")) and value not in prompt:
             words = value.split()
             return " ".join(islice(cycle(words), max(1, round(len(words) * times))))
         case list():
-            return [longer(each, times) for each in cast(list[Any], value)]
+            return [longer(each, times, prompt) for each in cast(list[Any], value)]
         case dict():
-            return {name: longer(each, times) for name, each in cast(dict[str, Any], value).items()}
+            return {name: longer(each, times, prompt) for name, each in cast(dict[str, Any], value).items()}
         case _:
             return value

@@ -50,6 +50,9 @@ QUICK, BESIDE = 2.0, 20.0
 """Maximum seconds of the dry run before a run, and beside runs."""
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""
+DRAWS = 5
+"""Dry runs with different seeds of which a corrected estimate is the mean: the offline model decides by chance, where most language
+models decide alike."""
 ABSTRACT = 1300
 """Assumed length of an abstract in letters: some 200 words."""
 
@@ -88,8 +91,9 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
         alike.setdefault(config.model_copy(update={"seed": 0}).model_dump_json(), []).append(config)
     spent, runs, whole, basis = Tally(), 0, True, set[str]()
     for each in alike.values():
-        stages, whole, seconds, _ = await _dry_run(each[0], within)
-        within, bills = within - seconds, Bills.of(each[0])
+        bills = Bills.of(each[0])
+        stages, whole, seconds, _ = await _dry_runs(each[0], within, DRAWS if bills else 1)
+        within -= seconds
         basis.add(bills.words)
         for stage, usage in (bills.corrected(stages) if bills else stages).items():
             spent.pay(stage, sum([usage] * (len(each) if whole else 1), NOTHING))
@@ -110,7 +114,7 @@ async def compared(folder: Path, config: RunConfig) -> Bills:
     run, bills = read_result(folder, Part), Bills.of(config)
     if not (bills.about and run.usage.tokens):
         raise SubjectError(f"{folder}: no language model was asked")
-    estimated, _, _, titles = await _dry_run(config, math.inf)
+    estimated, _, _, titles = await _dry_runs(config, math.inf, DRAWS)
     paid = Tally()
     for stage, usage in run.usage.by_stage.items():
         if (title := titles.get(stage, stage)) in estimated:
@@ -187,6 +191,24 @@ async def shortfall(configs: Sequence[RunConfig], limits: BudgetConfig) -> str:
         for key, need in {"calls": usage.calls, "tokens": usage.tokens, "money": usage.cost or 0}.items()
         if (limit := getattr(limits, key)) is not None and need > limit
     )
+
+
+async def _dry_runs(
+    config: RunConfig, within: float, draws: int
+) -> tuple[Tally, bool, float, dict[str, str]]:
+    """Like `_dry_run`, the mean of runs with several seeds: those that end in time, but at least the first."""
+    spent, whole, seconds, titles = await _dry_run(config, within)
+    known = 1
+    while whole and known < draws:
+        more = config.model_copy(update={"seed": config.seed + known})
+        stages, ended, took, _ = await _dry_run(more, within - seconds)
+        seconds += took
+        if not ended:
+            break
+        known += 1
+        for stage, usage in stages.items():
+            spent.pay(stage, usage)
+    return Tally({stage: usage.times(1 / known) for stage, usage in spent.items()}), whole, seconds, titles
 
 
 async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float, dict[str, str]]:

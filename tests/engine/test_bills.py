@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.config import RunConfig
-from manyheads.core import Usage
-from manyheads.engine.bills import Bill, Bills, scaled
+from manyheads.core import Tally, Usage
+from manyheads.engine.bills import TOTAL, Bills, scaled
 from manyheads.engine.estimate import estimate
 from manyheads.systems.loading import load
 
@@ -32,7 +32,8 @@ def bills_of(config: RunConfig, *factors: float) -> Bills:
     bills = Bills.of(config)
     for number, factor in enumerate(factors):
         paid = {"Ideas": ESTIMATE.times(factor), "Abstracts": ESTIMATE}
-        bills.keep(Path(f"run-{number}"), Bill(estimate=dict.fromkeys(paid, ESTIMATE), paid=paid))
+        bill = {stage: (ESTIMATE, usage) for stage, usage in paid.items()}
+        bills.keep(Path(f"run-{number}"), {**bill, TOTAL: (ESTIMATE.times(2), Tally(paid).total)})
     return bills
 
 
@@ -78,9 +79,11 @@ async def test_fewer_than_three_runs_correct_nothing_and_it_is_said() -> None:
         [words] = made.basis
         assert words.startswith("not corrected")
         assert f"{number} run" in words
-        bills_of(config, *[2.0] * (number + 1))
+        bills_of(config, *[1.0] * (number + 1))
+    same = await estimate([config])
+    bills_of(config, 3, 3, 3)
     made = await estimate([config, config.model_copy(update={"seed": 7})])
-    assert made.spent.total.calls > before.spent.total.calls * 2
+    assert made.spent.total.calls == pytest.approx(2 * 2 * same.spent.total.calls, abs=2)
     [words] = made.basis
     assert words == "corrected by 3 runs of rebuttal with openai/x"
 

@@ -140,12 +140,14 @@ def _runs_in(folder: Path) -> list[Path]:
 def _print_bills(bills: "Bills") -> None:
     from rich.table import Table
 
+    from manyheads.engine.bills import TOTAL
+
     title = f"Bill ÷ estimate: {count(len(bills.runs), 'run')} of {bills.about}"
     table = Table("stage", "calls", "tokens in", "tokens out", "cost", title=title, title_justify="left")
-    for stage in (*dict.fromkeys(stage for each in bills.runs.values() for stage in each.estimate), None):
-        sums = [(u.calls, u.input_tokens, u.output_tokens, u.cost or 0) for u in bills.total(stage)]
-        ratios = (f"{paid / known:.2f}" if known else "–" for known, paid in zip(*sums, strict=True))
-        table.add_row(stage or "total", *ratios)
+    for stage, sums in sorted(bills.sums().items(), key=lambda each: each[0] == TOTAL):
+        figures = ((each.calls, each.input_tokens, each.output_tokens, each.cost or 0) for each in sums)
+        pairs = zip(*figures, strict=True)
+        table.add_row(stage, *(f"{paid / known:.2f}" if known else "–" for known, paid in pairs))
     safe_console().print(table, markup=False)
     if bills:
         labels = "Uncorrected", "Corrected by the other runs"

@@ -5,7 +5,7 @@ Only runs that a user has compared count: `manyheads estimate --against`.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from pydantic import BaseModel
 
@@ -18,13 +18,9 @@ from manyheads.models.prices import FREE
 
 FEWEST = 3
 """Compared runs that a correction needs."""
-
-
-class Bill(BaseModel):
-    """What a run was estimated to use, and what it used, by title of the stage."""
-
-    estimate: dict[str, Usage]
-    paid: dict[str, Usage]
+TOTAL = "total"
+Bill: TypeAlias = dict[str, tuple[Usage, Usage]]
+"""What was estimated and what was paid, by title of the stage and as `TOTAL`."""
 
 
 class Bills(BaseModel):
@@ -66,30 +62,30 @@ class Bills(BaseModel):
         told = f"corrected by {runs}" if self else f"not corrected: {runs} compared, fewer than {FEWEST}"
         return self.about and told
 
-    def total(self, stage: str | None = None) -> tuple[Usage, Usage]:
-        """The sums of the estimates and of the bills, of one stage or of all."""
-
-        def of(usages: Mapping[str, Usage]) -> Usage:
-            return Tally(usages).total if stage is None else usages.get(stage, NOTHING)
-
-        sums = [(of(each.estimate), of(each.paid)) for each in self.runs.values()]
-        return sum((each for each, _ in sums), NOTHING), sum((each for _, each in sums), NOTHING)
+    def sums(self) -> Bill:
+        """The bill of all runs together."""
+        sums: Bill = {}
+        for stage, (estimated, paid) in (
+            (key, each) for bill in self.runs.values() for key, each in bill.items()
+        ):
+            before = sums.get(stage, (NOTHING, NOTHING))
+            sums[stage] = before[0] + estimated, before[1] + paid
+        return sums
 
     def corrected(self, spent: Mapping[str, Usage]) -> Tally:
         """An estimate by stage, times bill ÷ estimate of the stage; of all stages for one that no run had."""
-        known = {stage for each in self.runs.values() for stage in each.estimate}
-        factors = {stage: self.total(stage if stage in known else None) for stage in spent}
-        return Tally({stage: scaled(usage, *factors[stage]) for stage, usage in spent.items()})
+        sums = self.sums()
+        return Tally({stage: scaled(usage, *sums.get(stage, sums[TOTAL])) for stage, usage in spent.items()})
 
     def each_by_the_others(self) -> tuple[list[float], list[float]]:
         """Bill ÷ estimate of each run, uncorrected and corrected by the others alone: in money if it has a price, else in tokens."""
         plain, corrected = list[float](), list[float]()
         for run, bill in self.runs.items():
             others = Bills(about=self.about, runs={key: self.runs[key] for key in self.runs if key != run})
-            paid = Tally(bill.paid).total
-            for ratios, spent in ((plain, bill.estimate), (corrected, others.corrected(bill.estimate))):
-                known = Tally(spent).total
-                ratios.append((paid.cost or 0) / known.cost if known.cost else paid.tokens / known.tokens)
+            right = others.corrected({stage: bill[stage][0] for stage in bill if stage != TOTAL})
+            known, paid = bill[TOTAL]
+            for ratios, each in ((plain, known), (corrected, right.total)):
+                ratios.append((paid.cost or 0) / each.cost if each.cost else paid.tokens / each.tokens)
         return plain, corrected
 
 

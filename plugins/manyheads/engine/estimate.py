@@ -32,7 +32,7 @@ from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally,
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import Part, currency_of, price_note, read_result
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.engine.bills import Bill, Bills, scaled
+from manyheads.engine.bills import TOTAL, Bills, scaled
 from manyheads.engine.inputs import with_papers
 from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
@@ -51,8 +51,8 @@ QUICK, BESIDE = 2.0, 20.0
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""
 DRAWS = 5
-"""Dry runs with different seeds of which a corrected estimate is the mean: the offline model decides by chance, where most language
-models decide alike."""
+"""Dry runs with different seeds of which the corrected estimate of a run is the mean: the offline model decides by chance, where most
+language models decide alike."""
 ABSTRACT = 1300
 """Assumed length of an abstract in letters: some 200 words."""
 
@@ -92,7 +92,8 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     spent, runs, whole, basis = Tally(), 0, True, set[str]()
     for each in alike.values():
         bills = Bills.of(each[0])
-        stages, whole, seconds, _ = await _dry_runs(each[0], within, DRAWS if bills else 1)
+        draws = DRAWS if bills and within > QUICK and len(alike) == 1 else 1
+        stages, whole, seconds, _ = await _dry_runs(each[0], within, draws)
         within -= seconds
         basis.add(bills.words)
         for stage, usage in (bills.corrected(stages) if bills else stages).items():
@@ -115,13 +116,12 @@ async def compared(folder: Path, config: RunConfig) -> Bills:
     if not (bills.about and run.usage.tokens):
         raise SubjectError(f"{folder}: no language model was asked")
     estimated, _, _, titles = await _dry_runs(config, math.inf, DRAWS)
-    paid = Tally()
+    paid = Tally(dict.fromkeys(estimated, NOTHING))
     for stage, usage in run.usage.by_stage.items():
-        if (title := titles.get(stage, stage)) in estimated:
+        if (title := titles.get(stage, stage)) in paid:
             paid.pay(title, usage)
-    whole = paid.total
-    paid = {stage: scaled(usage, whole, run.usage) for stage, usage in paid.items()}
-    bills.keep(folder, Bill(estimate=estimated, paid=paid))
+    bill = {stage: (estimated[stage], scaled(usage, paid.total, run.usage)) for stage, usage in paid.items()}
+    bills.keep(folder, {**bill, TOTAL: (estimated.total, run.usage)})
     return bills
 
 
@@ -198,15 +198,13 @@ async def _dry_runs(
 ) -> tuple[Tally, bool, float, dict[str, str]]:
     """Like `_dry_run`, the mean of runs with several seeds: those that end in time, but at least the first."""
     spent, whole, seconds, titles = await _dry_run(config, within)
-    known = 1
-    while whole and known < draws:
+    known, ended = 1, whole
+    while ended and known < draws:
         more = config.model_copy(update={"seed": config.seed + known})
         stages, ended, took, _ = await _dry_run(more, within - seconds)
         seconds += took
-        if not ended:
-            break
-        known += 1
-        for stage, usage in stages.items():
+        known += ended
+        for stage, usage in stages.items() if ended else ():
             spent.pay(stage, usage)
     return Tally({stage: usage.times(1 / known) for stage, usage in spent.items()}), whole, seconds, titles
 

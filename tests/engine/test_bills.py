@@ -7,7 +7,7 @@ import pytest
 from manyheads.config import RunConfig
 from manyheads.core import Tally, Usage
 from manyheads.engine.bills import TOTAL, Bills, scaled
-from manyheads.engine.estimate import estimate
+from manyheads.engine.estimate import DRAWS, estimate
 from manyheads.systems.loading import load
 
 ESTIMATE = Usage(calls=10, input_tokens=1000, output_tokens=100, cost=0.01)
@@ -81,6 +81,10 @@ async def test_fewer_than_three_runs_correct_nothing_and_it_is_said() -> None:
         assert f"{number} run" in words
         bills_of(config, *[1.0] * (number + 1))
     same = await estimate([config])
+    draws = [await estimate([config_of("y", f"seed={config.seed + number}")]) for number in range(DRAWS)]
+    mean = sum(each.spent.total.calls for each in draws) / DRAWS
+    assert same.spent.total.calls == pytest.approx(mean, abs=2), "chance evens out"
+    assert abs(before.spent.total.calls - mean) > 2
     bills_of(config, 3, 3, 3)
     made = await estimate([config, config.model_copy(update={"seed": 7})])
     assert made.spent.total.calls == pytest.approx(2 * 2 * same.spent.total.calls, abs=2)

@@ -14,9 +14,10 @@ from manyheads.cli.run import confirm
 from manyheads.config import RunConfig
 from manyheads.engine.estimate import estimate as run_estimate
 from manyheads.systems.loading import load
-from support.command import SMALL, manyheads_command, served_by
+from support.command import SMALL, Done, manyheads_command, result_of, served_by
 from support.llm import LLM
 from support.suites import write_suite
+from support.wordy import wordy
 
 PRICES = ("--set", "models.default.price={input: 1, output: 2}")
 
@@ -150,3 +151,54 @@ def test_a_suite_is_estimated(home: Path) -> None:
     assert re.search(r"total\s+│\s+8 │", done.out)
     assert "USD" in done.out
     assert not (home / "runs").exists()
+
+
+def estimates_against(home: Path, *runs: str, cache: Path) -> Done:
+    return manyheads_command("estimate", "--against", *runs, cwd=home, env={"MANYHEADS_CACHE": str(cache)})
+
+
+@pytest.mark.slow
+def test_bills_of_three_runs_bring_the_next_estimate_within_a_tenth(home: Path) -> None:
+    """The model is ten times as long as the offline one, give or take a fifth a reply."""
+    for name in ("emus", "cats", "dogs"):
+        (home / f"{name}.md").write_text(f"# {name}\n\nWe plan with {name}.\n", encoding="utf-8")
+    env = {"MANYHEADS_CACHE": str(home / "cache")}
+
+    def about(text: str, *flags: str) -> Done:
+        model = (*served_by(llm), *PRICES, "--set", "models.default.tools=false")
+        return manyheads_command("review", text, *model, *flags, cwd=home, env=env)
+
+    def total() -> dict[str, Any]:
+        return json.loads(about("emus.md", "--estimate", "--json").out)
+
+    with LLM(reply=wordy(10, 0.2)) as llm:
+        for name in ("owls", "bats", "cats", "dogs"):
+            assert about(f"{name}.md", "-o", f"runs/{name}").code == 0
+        before = total()
+        few = estimates_against(
+            home, "runs/owls", *map(str, (home / "runs/bats").iterdir()), cache=home / "cache"
+        )
+        assert (few.code, "fewer than 3" in few.out) == (0, True)
+        assert total()["total"] == before["total"]
+        asked = llm.calls
+        (home / "runs/notes").mkdir()
+        compared = estimates_against(home, *map(str, (home / "runs").iterdir()), cache=home / "cache")
+        assert (compared.code, llm.calls) == (0, asked)
+        assert "runs/notes" in compared.err
+        assert re.search(r"Corrected by the other runs: 4 of 4 .*\(0\.\d+ to 1\.\d+\)", compared.out)
+        assert re.search(r"Uncorrected: 0 of 4 ", compared.out)
+        after = total()
+        assert "4 runs of" in after["basis"][0]
+        assert about("emus.md", "-o", "runs/emus").code == 0
+    [emus] = (home / "runs/emus").glob("*/")
+    usage = result_of(emus)["usage"]
+    for field in ("calls", "input_tokens", "output_tokens", "cost"):
+        assert after["total"][field] == pytest.approx(usage[field], rel=0.1), field
+    assert before["total"]["cost"] < 0.8 * usage["cost"]
+
+
+def test_what_cannot_be_compared_is_named(home: Path) -> None:
+    assert manyheads_command("review", "owls.md", "-o", "runs/owls", cwd=home).code == 0
+    done = estimates_against(home, "runs/owls", "owls.md", cache=home / "cache")
+    assert "manyheads list runs" in done.message
+    assert not list((home / "cache").glob("bills/*"))

@@ -38,7 +38,9 @@ from manyheads.engine.jobs import Job, JobNews
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
+from support.command import finish, served_by, start
 from support.llm import LLM
+from support.terminal import terminal
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -268,3 +270,18 @@ def searched(outcome: Any, hits: int = 0, **more: Any) -> Searched:
 )
 def test_a_look_up_is_told_with_what_came_of_it(event: Searched, line: str) -> None:
     assert str(line_of(event)) == line
+
+
+@pytest.mark.slow
+def test_a_terminal_and_json_show_shares_of_the_estimate(tmp_path: Path) -> None:
+    (tmp_path / "owls.md").write_text("# Owls\n\nOwls plan well.\n", encoding="utf-8")
+    price = ("--set", "models.default.price={input: 100, output: 200, currency: USD}", "--yes")
+    with LLM(delay=8) as llm:
+        command = ("review", "owls.md", *served_by(llm, "models.default.concurrency=1"), *price)
+        with terminal(tmp_path, command) as screen, start(*command, "--json", cwd=tmp_path) as piped:
+            screen.until(r"1 of about 3 calls · cost 0\.\d+ of about 0\.\d+ USD")
+            assert screen.end() == 0
+            told = finish(piped).events
+    [about] = [each["usage"]["calls"] for each in told if each["kind"] == "estimated"]
+    calls = [each["usage"]["calls"] for each in told if each["kind"] == "said"]
+    assert about == sum(calls) == 3

@@ -156,6 +156,7 @@ async def test_an_estimate_asks_no_model(client: Client) -> None:
     async with client:
         made = await call(client, "estimate", config="rebuttal", inputs={"idea": IDEA})
         assert made["total"]["calls"] == sum(each["calls"] for each in made["stages"].values()) > 1
+        assert made["basis"] == [], "no model is paid"
 
 
 async def test_prompts_are_tasks_of_roles(client: Client) -> None:

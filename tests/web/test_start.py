@@ -261,12 +261,15 @@ async def test_a_run_of_the_folder_is_an_input_and_no_other(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_the_estimate_starts_nothing(tmp_path: Path) -> None:
+async def test_the_estimate_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {"do": "estimate", "virsci.team.size": "2", "virsci.turns.default": "1", "embedding": "lexical"}
+    values |= {"models.default": "openai/gpt-4o-mini"}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
     async with owner(tmp_path) as client:
         page = await send(client, "/start/virsci", "/start/virsci", **values)
     assert page.status_code == 200
     assert re.search(r"Total.*?\d", page.text, re.DOTALL)
+    assert "not corrected: 0 runs of virsci with openai/gpt-4o-mini" in page.text
     assert not queued(client)
 
 
@@ -290,6 +293,7 @@ async def test_an_expensive_run_is_confirmed(tmp_path: Path, monkeypatch: pytest
     async with owner(tmp_path) as client:
         asked = await send(client, "/start/virsci", "/start/virsci", **values)
         assert "confirm.money" in asked.text
+        assert "not corrected: 0 runs" in asked.text
         assert not queued(client)
         assert (
             await send(client, "/start/virsci", "/start/virsci", **values, confirmed="yes")

@@ -98,6 +98,7 @@ manyheads mcp --http --port 9000""",
     "bundle": """
 manyheads bundle runs
 manyheads bundle runs -o site.zip --replace""",
+    "estimate": "manyheads estimate --against runs",
     "resume": "manyheads resume my-run -s budget.calls=500",
     "more": "manyheads more my-run 7",
     "merge": "manyheads merge my-run 3 9 --estimate",
@@ -160,6 +161,7 @@ manyheads arena rate votes.csv --columns left=a,right=b,winner=won""",
 COMMANDS = {
     "init": "project.init",
     "run": "run.run",
+    "estimate": "run.estimate",
     "resume": "run.resume",
     "more": "follow_up.more",
     "merge": "follow_up.more",

@@ -161,7 +161,8 @@ def _list(changes: Changes) -> None:
             counts = f"{size.runs:>7,} runs {usage.calls:>9,} calls {usage.tokens / 1e6:>9,.2f} M tokens"
             say(f"  {label:<6}{counts}{cost}{judged}")
     say(
-        "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each."
+        "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each.\n"
+        "Corrected where bills of the same systems and models are known: manyheads estimate --against RUN…"
     )
 
 

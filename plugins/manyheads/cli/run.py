@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,9 @@ from pydantic import Field
 
 from manyheads.base.errors import closest
 from manyheads.base.files import read_text, replace_text, writable
-from manyheads.base.folders import LABELS, write
+from manyheads.base.folders import CONFIG, LABELS, write
+from manyheads.base.text import count
+from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
     Configs,
@@ -23,15 +26,17 @@ from manyheads.cli.options import (
     RunningOptions,
     Seed,
     Spending,
+    runs_found,
     settings,
     stopped,
     with_folders,
 )
 from manyheads.cli.person import Control, Terminal, errors_as_lines, is_terminal
-from manyheads.cli.printing import browse, safe_console, say, say_json
+from manyheads.cli.printing import browse, safe_console, say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.engine.bills import Bills
     from manyheads.engine.budget import Budget
     from manyheads.engine.estimate import Estimating
 
@@ -53,13 +58,14 @@ def print_estimate(
 
     from manyheads.engine.estimate import LONGER, estimate
 
-    spent = asyncio.run((by or estimate)(configs)).spent
-    currency, note = _prices(configs)
+    made = asyncio.run((by or estimate)(configs))
+    spent, (currency, note) = made.spent, _prices(configs)
     if as_json:
         shown = {"calls", "input_tokens", "output_tokens", "cost"}
         stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
         data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
-        say_json(json.dumps({**data, "longer": LONGER, "currency": currency, "prices": note}))
+        data |= {"longer": LONGER, "currency": currency, "prices": note, "basis": made.basis}
+        say_json(json.dumps(data))
         return
     priced = spent.total.cost is not None
     runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
@@ -75,8 +81,11 @@ def print_estimate(
     safe_console().print(table, markup=False)
     say(
         f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
-        "the maximum number of papers per search.\nReasoning models and repeated requests cost more."
+        "the maximum number of papers per search.\nReasoning models and repeated requests cost more. To correct estimates by runs of "
+        "yours: manyheads estimate --against RUN…"
     )
+    for each in made.basis:
+        say(f"The estimate is {each}.")
     if any(model.calls_tools for each in configs for model in each.models.values()):
         say("The model calls tools: each round of tool calls in a turn takes one more request.")
     for each in without:
@@ -87,6 +96,65 @@ def print_estimate(
         say(
             "For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens; list prices hold for the provider's own server only"
         )
+
+
+class Comparing(Options):
+    against: Annotated[list[Path], typer.Option(metavar="RUN", autocompletion=completion.runs)]
+    """A finished run, or a folder of runs. Repeatable."""
+    more: Annotated[tuple[Path, ...], typer.Argument(metavar="RUN…", autocompletion=completion.runs)] = ()
+    """Further runs, so that --against runs/* takes all."""
+
+
+def estimate(options: Comparing) -> None:
+    """Compare finished runs with their estimates, and correct later estimates of the same systems and models.
+
+    Prints bill ÷ estimate by stage. From three runs of a system and its models on, later estimates are corrected, and say so.
+    A new run is estimated by: manyheads run NAME --estimate
+    """
+    from manyheads.base.errors import SubjectError, UserError
+    from manyheads.engine.estimate import compared
+    from manyheads.systems.loading import reopen
+
+    found, skipped = dict[str, "Bills"](), list[str]()
+    for folder in chain.from_iterable(map(_runs_in, runs_found([*options.against, *options.more]))):
+        try:
+            bills = asyncio.run(compared(folder, reopen(folder)))
+            found[bills.about] = bills
+        except UserError as error:
+            skipped.append(error.message)
+    if not found:
+        hint = "name finished runs of language models: manyheads list runs"
+        raise SubjectError("no run could be compared", tried="; ".join(skipped), hint=hint)
+    warn_of_skipped(skipped)
+    for bills in found.values():
+        _print_bills(bills)
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """The folder itself, or the runs in it and in the folders below it."""
+    from manyheads.report.index import runs_here
+
+    return [folder] if (folder / CONFIG).is_file() else [run for run, _ in runs_here(folder)] or [folder]
+
+
+def _print_bills(bills: "Bills") -> None:
+    from rich.table import Table
+
+    from manyheads.engine.bills import TOTAL
+
+    title = f"Bill ÷ estimate: {count(len(bills.runs), 'run')} of {bills.about}"
+    table = Table("stage", "calls", "tokens in", "tokens out", "cost", title=title, title_justify="left")
+    for stage, sums in sorted(bills.sums().items(), key=lambda each: each[0] == TOTAL):
+        figures = ((each.calls, each.input_tokens, each.output_tokens, each.cost or 0) for each in sums)
+        pairs = zip(*figures, strict=True)
+        table.add_row(stage, *(f"{paid / known:.2f}" if known else "–" for known, paid in pairs))
+    safe_console().print(table, markup=False)
+    if bills:
+        labels = "Uncorrected", "Corrected by the other runs"
+        for label, ratios in zip(labels, bills.each_by_the_others(), strict=True):
+            near = f"{sum(abs(each - 1) <= 0.1 for each in ratios)} of {len(ratios)} runs within 10 %"
+            say(f"{label}: {near} ({min(ratios):.2f} to {max(ratios):.2f}).")
+    say(f"Later estimates are {bills.words}.\nKept in {bills.file}; to estimate without them, remove it.")
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:

@@ -14,7 +14,7 @@ import textwrap
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,15 +23,16 @@ from typing import Any, cast
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import ReplyModel
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import BudgetError, ModelError, UserError
+from manyheads.base.errors import BudgetError, ModelError, SubjectError, UserError
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources
 from manyheads.base.text import count
 from manyheads.config import HUMAN, BudgetConfig, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally, Turn, money, recall_nothing
 from manyheads.core.events import AnyEvent, Stage
-from manyheads.core.results import currency_of, price_note
+from manyheads.core.results import Part, currency_of, price_note, read_result
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.engine.bills import TOTAL, Bills, scaled
 from manyheads.engine.inputs import with_papers
 from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
@@ -49,6 +50,9 @@ QUICK, BESIDE = 2.0, 20.0
 """Maximum seconds of the dry run before a run, and beside runs."""
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""
+DRAWS = 5
+"""Dry runs with different seeds of which the corrected estimate of a run is the mean: the offline model decides by chance, where most
+language models decide alike."""
 ABSTRACT = 1300
 """Assumed length of an abstract in letters: some 200 words."""
 
@@ -61,11 +65,13 @@ class Estimate:
         spent: by stage; the cost is None if no model has a price.
         runs: how many were estimated to their end; what of the next one was seen in time is counted too.
         whole: whether these are all.
+        basis: by which bills it is corrected, or why not, in words.
     """
 
     spent: Tally
     runs: int
     whole: bool
+    basis: list[str] = field(default_factory=list[str])
 
 
 Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
@@ -83,16 +89,40 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     alike: dict[str, list[RunConfig]] = {}
     for config in configs:
         alike.setdefault(config.model_copy(update={"seed": 0}).model_dump_json(), []).append(config)
-    spent, runs, whole = Tally(), 0, True
+    spent, runs, whole, basis = Tally(), 0, True, set[str]()
     for each in alike.values():
-        stages, whole, seconds = await _dry_run(each[0], within)
+        bills = Bills.of(each[0])
+        draws = DRAWS if bills and within > QUICK and len(alike) == 1 else 1
+        stages, whole, seconds, _ = await _dry_runs(each[0], within, draws)
         within -= seconds
-        for stage, usage in stages.items():
+        basis.add(bills.words)
+        for stage, usage in (bills.corrected(stages) if bills else stages).items():
             spent.pay(stage, sum([usage] * (len(each) if whole else 1), NOTHING))
         if not whole:
             break
         runs += len(each)
-    return Estimate(spent, runs, whole)
+    return Estimate(spent, runs, whole, sorted(filter(None, basis)))
+
+
+async def compared(folder: Path, config: RunConfig) -> Bills:
+    """The bills of a finished run's system and models, with its own, which is stored. Requests that its result does not use, and
+    stages that no estimate foresees, are shared among the other stages.
+
+    Raises:
+        SubjectError: it is not finished, or no language model was asked.
+        UserError: as for `estimate`.
+    """
+    run, bills = read_result(folder, Part), Bills.of(config)
+    if not (bills.about and run.usage.tokens):
+        raise SubjectError(f"{folder}: no language model was asked")
+    estimated, _, _, titles = await _dry_runs(config, math.inf, DRAWS)
+    paid = Tally(dict.fromkeys(estimated, NOTHING))
+    for stage, usage in run.usage.by_stage.items():
+        if (title := titles.get(stage, stage)) in paid:
+            paid.pay(title, usage)
+    bill = {stage: (estimated[stage], scaled(usage, paid.total, run.usage)) for stage, usage in paid.items()}
+    bills.keep(folder, {**bill, TOTAL: (estimated.total, run.usage)})
+    return bills
 
 
 async def in_thread(configs: Sequence[RunConfig]) -> Estimate:
@@ -134,8 +164,9 @@ async def excess(configs: Sequence[RunConfig], by: Estimating | None = None) -> 
         return ""
     currency, how = currency_of(prices), "about" if known.runs else "at least"
     runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
+    based = "; ".join((price_note(prices, {}), *known.basis))
     return (
-        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({price_note(prices, {})}).\n"
+        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({based}).\n"
         f"That is more than confirm.money, {money(limit, currency)}."
     )
 
@@ -162,8 +193,24 @@ async def shortfall(configs: Sequence[RunConfig], limits: BudgetConfig) -> str:
     )
 
 
-async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:
-    """The cost of one run by stage, whether it is complete, and the seconds of the dry run."""
+async def _dry_runs(
+    config: RunConfig, within: float, draws: int
+) -> tuple[Tally, bool, float, dict[str, str]]:
+    """Like `_dry_run`, the mean of runs with several seeds: those that end in time, but at least the first."""
+    spent, whole, seconds, titles = await _dry_run(config, within)
+    known, ended = 1, whole
+    while ended and known < draws:
+        more = config.model_copy(update={"seed": config.seed + known})
+        stages, ended, took, _ = await _dry_run(more, within - seconds)
+        seconds += took
+        known += ended
+        for stage, usage in stages.items() if ended else ():
+            spent.pay(stage, usage)
+    return Tally({stage: usage.times(1 / known) for stage, usage in spent.items()}), whole, seconds, titles
+
+
+async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float, dict[str, str]]:
+    """The cost of one run by stage, whether it is complete, the seconds of the dry run, and the titles of stages."""
     people = {alias for alias, model in config.models.items() if model.provider == HUMAN}
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
     config = prepare(config.model_copy(update={"models": models, "steer": (), "budget": BudgetConfig()}))
@@ -202,7 +249,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
     spent = Tally()
     for stage, usage in run.spent.items():
         spent.pay(titles.get(stage, stage), usage)
-    return spent, whole, seconds
+    return spent, whole, seconds, titles
 
 
 def _offline(model: ModelConfig) -> ModelConfig:

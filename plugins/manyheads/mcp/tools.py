@@ -88,6 +88,8 @@ class EstimateAnswer(BaseModel):
     stages: dict[str, Usage]
     total: Usage
     currency: str | None
+    basis: list[str]
+    """By which finished runs it is corrected, or why not."""
     note: str = (
         f"From a dry run of the offline model, replies taken {LONGER} times as long. Reasoning costs more."
     )
@@ -151,9 +153,10 @@ class Tools:
     ) -> EstimateAnswer:
         """Calls, tokens and cost that a run is expected to use, by stage. Reads only; asks no model."""
         made = await asyncio.to_thread(self._bounds.config, config, inputs, settings)
-        spent = (await asyncio.to_thread(asyncio.run, estimate([made], 60.0))).spent
+        known = await asyncio.to_thread(asyncio.run, estimate([made], 60.0))
         prices = {alias: model.price for alias, model in made.models.items() if model.price}
-        return EstimateAnswer(stages=dict(spent), total=spent.total, currency=currency_of(prices))
+        total, currency = known.spent.total, currency_of(prices)
+        return EstimateAnswer(stages=dict(known.spent), total=total, currency=currency, basis=known.basis)
 
     async def review_paper(
         self, ctx: Ctx, paper: Manuscript, form: Form = "", wait: Wait = SECONDS, budget: Limits = None

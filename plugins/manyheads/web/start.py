@@ -369,5 +369,5 @@ def _estimate(config: RunConfig, within: float) -> dict[str, Any]:
     prices = {alias: model.price for alias, model in config.models.items() if model.price}
     return {
         "stages": list(made.spent.items()), "total": made.spent.total, "whole": made.whole,
-        "currency": currency_of(prices),
+        "currency": currency_of(prices), "basis": made.basis,
     }  # fmt: skip

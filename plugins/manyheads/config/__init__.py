@@ -35,7 +35,7 @@ from manyheads.base.files import expanded
 from manyheads.base.papers import OWN_SOURCES, SOURCES, SourceName, source_names
 from manyheads.base.resources import data_file, read_model, read_yaml
 from manyheads.config.environment import BUILT_IN, default_host, host_entry, with_environment
-from manyheads.core.usage import Price
+from manyheads.core.usage import Amount, Price
 
 T = TypeVar("T")
 CORPORA = Path("corpora")
@@ -245,6 +245,9 @@ class ModelConfig(Strict):
     """How to send the reply's schema with the prompt: `schema` (`json_schema`), `object` (`json_object` with the schema),
     or `none`. A server that refuses it is an error. `true` uses the first of these that the server accepts, `false`
     is `none`."""
+    prompt_cache: bool | None = None
+    """Whether requests steer the server's prompt cache (`prompt_cache_key`, Anthropic's `cache_control`); if omitted, only
+    on servers that document these fields, such as the providers' own."""
     price: Price | None = None
     """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
 
@@ -285,9 +288,10 @@ class ModelConfig(Strict):
     @property
     def rate(self) -> Price | None:
         """The price per million tokens that is paid, in batches half of the listed one."""
-        price = self.price
-        half = price and price.model_copy(update={"input": price.input / 2, "output": price.output / 2})
-        return half if self.batch else price
+        if (price := self.price) is None or not self.batch:
+            return self.price
+        listed = {name: getattr(price, name) for name in Amount.model_fields}
+        return price.model_copy(update={name: each and each / 2 for name, each in listed.items()})
 
     @property
     def on_server(self) -> bool:

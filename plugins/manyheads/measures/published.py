@@ -76,7 +76,7 @@ def _shown(ours: tuple[float | None, ...] | None, published: float, digits: int)
 def recognised(columns: Collection[str]) -> PublishedTable | None:
     """The table that has these columns, or keys of an object; raises `ConfigError` for a broken file of a table."""
     names = {name.strip().lower() for name in columns}
-    hint = "see configs/tables/mamorx.yaml for an example"
+    hint = "see the files of configs/tables for examples"
     files = Resources.of().names("configs", ".yaml", FOLDER).values()
     fitting = [
         each for path in files if names.issuperset((each := read_model(path, PublishedTable, hint)).signs)

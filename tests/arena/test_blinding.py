@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from manyheads.arena.blinding import ArenaConfig, giveaways, nameless
 from manyheads.arena.items import Case, NewText
+from manyheads.judges.blinding import ArenaConfig, giveaways, nameless
 
 TEXT = """## Summary
 

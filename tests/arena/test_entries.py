@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.arena.blinding import ArenaConfig
 from manyheads.arena.entries import TextSource
 from manyheads.base.errors import ArenaError, UserError
+from manyheads.judges.blinding import ArenaConfig
 from support.command import manyheads_command
 
 

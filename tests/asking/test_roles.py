@@ -90,7 +90,7 @@ SAMPLES: dict[str, list[Any]] = {
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],
     "background": [EVIL], "problem": [EVIL], "rationale": [EVIL], "least": [3, 4], "most": [4], "count": [10],
     "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
-    "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
+    "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]], "drafts": [[EVIL, EVIL]],
     "starts": [[EVIL], [EVIL, EVIL]], "own_words": [[EVIL], []],
     "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
     "first_text": [EVIL], "second_text": [EVIL], "questions": [[{"id": "overall", "text": "Overall", "help": ""}]],

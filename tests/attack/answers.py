@@ -11,7 +11,7 @@ from attack.figures import Figure
 from manyheads.asking.forms import form, schema_of, shipped_forms
 from manyheads.asking.replies import REPLIES, ReplyModel, Summary, seeking
 from manyheads.engine.replying import UnusableReplyError, parse
-from manyheads.judges.replies import Comparison, comparison_of
+from manyheads.judges.replies import Comparison, ReviewComparison, comparison_of
 from manyheads.systems.mamorx.replies import Correction, WrittenReview, correction_of
 from manyheads.systems.mamorx.review import form_of
 from manyheads.systems.ranking.replies import Ranking, ranking_of
@@ -29,6 +29,7 @@ KINDS: dict[str, type[ReplyModel]] = {
     "SelfReview of four": review_of(SelfReview, 4),
     "Idea after two": idea_after(Idea, 2),
     "Comparison of two": comparison_of(Comparison, 2),
+    "ReviewComparison of two": comparison_of(ReviewComparison, 2),
     "Ranking of three": ranking_of(Ranking, 3),
     "Review of two traits": review_on(Review, 2),
     "Correction of two": correction_of(Correction, 4, 2),

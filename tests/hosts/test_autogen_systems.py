@@ -88,6 +88,7 @@ async def test_what_a_team_says_can_be_sent_to_studio(tmp_path: Path) -> None:
 GIVEN = {"ranking": [PAPER, "We plan with bats.", "We plan with moles."]}
 LACKING = {
     "idea-comparison": "nothing to compare",
+    "review-comparison": "nothing to compare",
     "retrieval-recall": "no paper cites",
     "planted-error": "reviews",
     "interview": "needs the input idea",

@@ -155,7 +155,8 @@ def test_reviews_are_laid_out_without_their_makers(llm: LLM, tmp_path: Path) -> 
     llm.answers["review"] = (
         "As an AI language model I like it. MAMORX and its clarity_expert would too. Table 1 is clear."
     )
-    out = evaluated(tmp_path, "review-systems", llm, "plain", "kiln")
+    own = {"rivals": {}, "measures": ["usage.calls"]}
+    out = evaluated(tmp_path, "review-systems", llm, "plain", "kiln", **own)
     with Arena.open(out / "arena") as arena:
         [text], [case] = arena.texts(), arena.cases()
         paper = arena.paper(case)

@@ -18,6 +18,7 @@ CELLS = {
     "society-vs-teams": 2 * 3,
     "team-size": 6 * 4 * 3,
     "does-it-help": 10 * 3 * 5,
+    "does-it-help-reviews": 4 * 18 * 5,
     "virsci-agreement": 2 * 2 * 3,
     "virsci-baselines": 3 * 3,
     "virsci-components": 4 * 2 * 3,
@@ -41,6 +42,7 @@ CELLS = {
     "review-calibration": 3 * 12 * 1,
 }
 """Conditions × cases × repeats of each."""
+OF_PAPERS = ("review-planted-errors", "does-it-help-reviews")
 REBUTTAL = [name for name in CELLS if name.startswith("rebuttal-")]
 
 
@@ -69,6 +71,13 @@ def test_each_comes_apart_into_cells_and_is_told_of(name: str) -> None:
     assert suite.spec.plot
     assert f"manyheads eval {name}" in (shipped() / "evals" / name / "README.md").read_text(encoding="utf-8")
     assert f"| `{name}` |" in (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", OF_PAPERS)
+def test_documents_of_one_paper_count_as_one(name: str) -> None:
+    suite = read_suite(name, Resources.of())
+    assert suite.groups == {case: case.partition(",")[0] for case in suite.cases}
+    assert len(set(suite.groups.values())) == 3
 
 
 @pytest.mark.parametrize(

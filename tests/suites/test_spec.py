@@ -285,6 +285,7 @@ def test_cases_without_end_are_not_read() -> None:
     ("lines", "said"),
     [
         (['{"id": "a", "about": 3}'], "about"),
+        (['{"id": "a", "of": ["b"]}'], "of must"),
         (["{"], "cases.jsonl:1: not valid JSON"),
         (['{"topic": "x"}'], "cases.jsonl:1: .*id is missing"),
         (['{"id": 1.5, "topic": "x"}'], "cases.jsonl:1: .*id is not a text"),

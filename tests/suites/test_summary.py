@@ -105,6 +105,15 @@ def test_runs_of_one_case_are_not_counted_as_independent() -> None:
     assert entry.se == pytest.approx(sqrt(2) / sqrt(2))
 
 
+def test_cases_of_one_paper_count_as_one() -> None:
+    """By hand: two documents of paper a, at 1 and 3, and one of b, at 6, are two values, 2 and 6, and not three."""
+    rows = [row(SMALL, 0, value, case) for case, value in (("a1", 1.0), ("a2", 3.0), ("b1", 6.0))]
+    results = Results(SPECIFIED, rows, groups={"a1": "a", "a2": "a"})
+    entry = of(results.entries, SMALL)
+    assert (entry.n, entry.mean, results.unit) == (2, 4.0, "groups")
+    assert entry.se == pytest.approx(2.0)
+
+
 def test_differences_count_cases_where_there_are_several() -> None:
     """By hand: case a differs by 1 in each of three seeds, case b by 4 in the one that both have."""
     small = [row(SMALL, seed, 0.0, case) for case in "ab" for seed in range(3)]

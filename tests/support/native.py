@@ -33,7 +33,7 @@ from manyheads.hosts.agent_framework import agent_of
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.hosts.autogen.client import model_info
-from manyheads.judges.replies import CRITERIA
+from manyheads.judges.replies import CRITERIA, ReviewPlacing
 from manyheads.systems.loading import validate
 from support.llm import LLM
 
@@ -48,6 +48,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "scipip": {"scipip": {"ideas": 5, "brainstorm": [2, 3], "papers": 4}},
     "mamorx": {"mamorx": {"exchanges": 3, "novelty": {"enabled": False}}},
     "idea-comparison": {"inputs": {"rivals": ["We plan with moles."]}},
+    "review-comparison": {"inputs": {"rivals": ["The paper counts moles, and no others."]}},
     "idea-novelty": {"idea-novelty": {"rounds": 2}, "literature": {"cascade": ["local"]}},
     "interview": {"inputs": {"idea": "We plan with owls.", "scientist": "Scientist3"}},
     "society": {
@@ -66,7 +67,15 @@ SMALL: dict[str, dict[str, Any]] = {
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
 PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones, and less noise over the houses."
-ABOUT_A_PAPER = ("idea-comparison", "idea-novelty", "idea-match", "conference-review", "ranking", "mamorx")
+ABOUT_A_PAPER = (
+    "idea-comparison",
+    "review-comparison",
+    "idea-novelty",
+    "idea-match",
+    "conference-review",
+    "ranking",
+    "mamorx",
+)
 OF_NOTHING = (
     "retrieval-recall",
     "planted-error",
@@ -76,7 +85,7 @@ ASKED = {system: PAPER if system in ABOUT_A_PAPER else TOPIC for system in SMALL
 """What each is given: the text to review or to rank ideas beside, a topic, or an abstract to start from."""
 ANSWERS: dict[str, Any] = {
     "choice": 1,
-    "places": [dict.fromkeys((*CRITERIA, "idea"), place) for place in (2, 1)],
+    "places": [dict.fromkeys((*CRITERIA, *ReviewPlacing.model_fields, "idea"), place) for place in (2, 1)],
     "ranking": [{"idea": place, "rationale": f"It is number {place}."} for place in (3, 1, 2)],
 }
 """What cannot be made up from a schema: a choice among few, each of three ideas once."""

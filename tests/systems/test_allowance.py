@@ -20,7 +20,8 @@ from manyheads.base.resources import Resources
 from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
 from manyheads.systems import systems
-from manyheads.systems.baselines.config import BaselineResult, resolve
+from manyheads.systems.baselines.config import BaselineResult
+from manyheads.systems.equal_cost import resolve
 from manyheads.systems.loading import validate
 from manyheads.team.run import Run
 from support.direct import config_for, play

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from manyheads.systems import systems
 from support.direct import Play, Played
 from support.faults import Fault
 from support.llm import LLM
+from support.manuscripts import SECTIONS, committee, tei
 from support.requests import Request
 
 IDEAS = ("We plan with owls, who hear in the dark.", "We plan with bats, who map by voice.")
@@ -145,6 +147,52 @@ def test_of_more_than_two_the_share_of_those_ranked_below_is_won() -> None:
     order = Order(shown=[1, 2, 3], ranks={"overall": {"1": 1.5, "2": 1.5, "3": 3}})
     assert (won(order, "overall", 1, [2, 3]), won(order, "overall", 3, [1, 2])) == (0.75, 0)
     assert (first(order, "overall", 1), first(order, "overall", 3)) == (0.5, 0)
+
+
+# Reviews compared.
+
+
+def for_seals(request: Request) -> list[dict[str, int]]:
+    """A judge of reviews who likes those that count seals."""
+    shown = [each.strip() for each in request.asking.split("<review>")[1:]]
+    return [
+        {"review": place, **dict.fromkeys(REVIEW_CRITERIA, 1 if "seals" in text else 2)}
+        for place, text in enumerate(shown, 1)
+    ]
+
+
+REVIEW_CRITERIA = ("technical", "constructiveness", "clarity", "overall")
+
+
+async def test_reviews_of_a_paper_are_compared_blind_with_the_paper_at_hand(
+    run: Play, llm: LLM, tmp_path: Path
+) -> None:
+    paper = tei(tmp_path / "paper.tei.xml")
+    own = ("mamorx.maker=alone", "mamorx.exchanges=1", *committee(paper))
+    point = {"sources": [{"where": "N3", "quote": ""}], "text": "It is bad."}
+    told = {
+        "summary": "The committee finds no seals.",
+        "weaknesses": [point],
+        "strengths": [],
+        "questions": [],
+    }
+    reviewed = await run(*own, folder="reviewed", **told)
+    assert "Not verified" in reviewed.result["review"]["text"]
+    before = len(llm.requests)
+    rival = "As an AI language model, I cannot count. The paper counts owls."
+    sets = (f"inputs.reviews={listed((str(reviewed.folder),))}", f"inputs.rivals={listed((rival,))}")
+    played = await run("system=review-comparison", *sets, f"inputs.paper={paper}", places=for_seals)
+    asked = played.requests[before:]
+    orders = [["seals" in part for part in each.asking.split("<review>")[1:]] for each in asked]
+    assert sorted(orders) == [[False, True], [True, False]]
+    for each in asked:
+        assert all(text in each.asking for text in SECTIONS.values())
+        assert "The reviewer finds no seals." in each.asking
+        assert "The paper counts owls." in each.asking
+        for hint in ("committee", "language model", "Not verified", "It is bad", "mamorx"):
+            assert hint not in each.asking
+    wins = {name: each["mean"] for name, each in played.result["wins"].items()}
+    assert wins == dict.fromkeys(REVIEW_CRITERIA, 1.0)
 
 
 # Novelty.

@@ -1,9 +1,11 @@
 """The baselines of MAMORX read off what reaches a model server: one prompt, the same without outside knowledge, one agent alone."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from manyheads.base.errors import ConfigError
 from manyheads.systems.loading import load
 from support.direct import EVERY, Play, Played, config_for, play
 from support.llm import LLM
@@ -107,3 +109,55 @@ async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) ->
     assert "search_cited" not in played.requests[0].tools, "nothing was looked up"
     [result] = [said.text for said in played.requests[-1].messages if said.role == "tool"]
     assert SECTIONS["3", "Results"] in result
+
+
+def spent(played: Played) -> int:
+    return played.result["usage"]["input_tokens"] + played.result["usage"]["output_tokens"]
+
+
+async def test_one_prompt_writes_as_many_reviews_as_its_tokens_pay_for_and_picks_one(run: Play) -> None:
+    def second(request: Request) -> int:
+        """The place of the second draft among those that are shown."""
+        shown = re.findall(r"The paper is short (\d+)\.", request.asking)
+        return shown.index("2") + 1 if "2" in shown else 1
+
+    def numbered(request: Request) -> str:
+        [draft] = re.findall(r"This is draft (\d+)\.", request.asking) or ["0"]
+        return f"The paper is short {draft}."
+
+    plain = {"summary": numbered, "weaknesses": []}
+    once = await run("mamorx.maker=plain", **plain)
+    assert len(once.requests) == once.result["drafts"] == 1
+    assert "This is draft" not in once.requests[0].asking
+    limit = 6 * spent(once)
+    played = await run("mamorx.maker=plain", f"mamorx.tokens={limit}", folder="more", choice=second, **plain)
+    _, *drafts, choice = played.requests
+    assert [each.title for each in (*drafts, choice)] == [*["WrittenReview"] * len(drafts), "BestReview"]
+    assert len(drafts) == played.result["drafts"] >= 3
+    assert all(f"This is draft {number}." in each.asking for number, each in enumerate(drafts, 1))
+    assert not any("<review>" in each.asking for each in drafts), "no draft is shown another"
+    assert all(f"The paper is short {number}." in choice.asking for number in range(1, len(drafts) + 1))
+    assert all(text in choice.asking for text in SECTIONS.values()), "it is chosen with the paper at hand"
+    assert limit / 2 < spent(played) <= limit
+    assert played.result["review"]["entries"][0]["value"] == "The paper is short 2."
+
+
+async def test_no_choice_is_among_more_than_five_reviews(run: Play) -> None:
+    given = {"choice": 1, "weaknesses": []}
+    once = await run("mamorx.maker=plain", **given)
+    played = await run("mamorx.maker=plain", f"mamorx.tokens={25 * spent(once)}", folder="more", **given)
+    shown = [each.asking.count("<review>") for each in played.requests if each.title == "BestReview"]
+    assert len(shown) > 1
+    assert max(shown) == 5
+    assert sum(shown) - len(shown) + 1 == played.result["drafts"], "each choice keeps one"
+    assert spent(played) <= 25 * spent(once)
+
+
+async def test_the_tokens_are_those_of_another_run(run: Play, tmp_path: Path) -> None:
+    committee = await run(folder="committee")
+    like, given = f"mamorx.like={tmp_path / 'committee'}", {"choice": 1, "weaknesses": []}
+    played = await run("mamorx.maker=plain", like, folder="as-much", **given)
+    assert played.result["drafts"] > 1
+    assert spent(played) <= spent(committee)
+    with pytest.raises(ConfigError, match="committee"):
+        await run(like, folder="again")

@@ -190,7 +190,7 @@ def test_a_system_of_another_package(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_judges_of_this_wheel_come_by_its_entry_points(caplog: pytest.LogCaptureFixture) -> None:
     judges = [entry for entry in entry_points(group=registry.GROUP) if "manyheads.judges." in entry.value]
-    assert len(judges) == 5
+    assert len(judges) == 6
     with brought(*judges):
         assert systems().own == (*BUILT_IN, *sorted(judge.name for judge in judges))
         assert not caplog.text

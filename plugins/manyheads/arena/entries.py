@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
 from manyheads.base.errors import ArenaError, RatingError, SubjectError
 from manyheads.base.files import inside, read_text
@@ -16,6 +15,7 @@ from manyheads.base.text import hash_of
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.core.texts import Subject, read_subject, read_subjects
+from manyheads.judges.blinding import ArenaConfig, nameless, names_of
 from manyheads.measures.ranking import ranks_of
 from manyheads.measures.ratings import judged_run
 from manyheads.systems.ideas import as_ranked

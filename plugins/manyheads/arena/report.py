@@ -10,13 +10,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from manyheads.arena.blinding import giveaways
 from manyheads.arena.items import StoredText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import RatingError
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
 from manyheads.base.text import ABSENT, count, csv_text, plain
+from manyheads.judges.blinding import giveaways
 from manyheads.measures.standings import (
     ADDED,
     MakerRating,

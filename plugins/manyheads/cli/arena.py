@@ -131,8 +131,8 @@ def add(folder: Folder, how: Adding) -> None:
 
     Names of systems, roles, hosts and models are removed from texts of runs.
     """
-    from manyheads.arena.blinding import ArenaConfig, giveaways
     from manyheads.arena.entries import TextSource, sets_of
+    from manyheads.judges.blinding import ArenaConfig, giveaways
 
     with _opened(folder) as arena:
         blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)

@@ -1,23 +1,36 @@
-"""Ideas compared two by two or five at a time, by clarity, novelty, feasibility and generalizability (SciPIP, App. A.1, Tables 18, 19)."""
+"""Ideas compared two by two or five at a time, by clarity, novelty, feasibility and generalizability (SciPIP, App. A.1, Tables 18, 19);
+reviews of one paper, by technical quality, constructiveness and clarity (MAMORX, §5).
+"""
 
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, cycle
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
-from manyheads.asking.replies import label
+from manyheads.asking.replies import Text, label
 from manyheads.base.errors import ConfigError, ReplyError
 from manyheads.base.text import count
-from manyheads.config import RunConfig, Slot
+from manyheads.config import Inputs, RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.texts import Given
-from manyheads.judges.replies import CRITERIA, Comparison, comparison_of
+from manyheads.core.texts import Given, PathInFull, path_of, subject_of
+from manyheads.judges.blinding import Blinding, nameless
+from manyheads.judges.blinding import names_of as telling
+from manyheads.judges.replies import (
+    CRITERIA,
+    REVIEW_CRITERIA,
+    Comparison,
+    ReviewComparison,
+    comparison_of,
+)
 from manyheads.judges.shared import (
     JUDGE,
     KINDS,
@@ -43,25 +56,66 @@ from manyheads.measures.ranking import orders_of
 from manyheads.measures.statistics import group_means
 from manyheads.report.page import View
 from manyheads.report.record import Record
+from manyheads.systems.ideas import Entry, Several
+from manyheads.systems.loading import reopen
+from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.ranking.judging import Bench, need_all, need_one
+from manyheads.systems.results import load, prose
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 
 STAGE = "comparison"
 STAGES = {STAGE: "Comparison"}
-OURS, RIVALS = "the ideas", "the rivals"
+RIVALS = "the rivals"
 
 
-class IdeaComparisonConfig(JudgeConfig):
+@dataclass(frozen=True)
+class Compared:
+    """A kind of texts to compare.
+
+    Attributes:
+        noun: what one is called; its number has this name in a place.
+        task: of the judge.
+    """
+
+    noun: str
+    task: str
+    reply: type[Comparison] | type[ReviewComparison]
+    criteria: Sequence[str]
+
+    @property
+    def system(self) -> str:
+        """The name of its judge."""
+        return f"{self.noun}-comparison"
+
+
+IDEAS = Compared("idea", "compare", Comparison, CRITERIA)
+REVIEWS = Compared("review", "compare_reviews", ReviewComparison, REVIEW_CRITERIA)
+
+
+class ComparisonConfig(JudgeConfig):
     """How ideas are compared (SciPIP, App. A.1)."""
 
     ways: int = Field(default=2, ge=2, le=8)
-    """Ideas per comparison: 2 or 5 in the paper."""
+    """Texts per comparison: 2 or 5 in the paper."""
     orders: int | None = Field(default=None, ge=1)
-    """Number of orders in which the judge sees the same ideas. Default: `ways`, so that each idea is in each place once."""
+    """Number of orders in which the judge sees the same texts. Default: `ways`, so that each text is in each place once."""
     bouts: int | None = Field(default=None, ge=1)
     """Number of comparisons, drawn with the run's seed. Default: all pairs of different contenders if `ways` is 2, else one per
-    idea."""
+    text."""
+
+
+class ReviewComparisonConfig(ComparisonConfig):
+    """How reviews of one paper are compared (MAMORX, §5)."""
+
+    reader: Text = "auto"
+    """The reader of the paper's file; see `mamorx.reader`."""
+    blinding: Blinding = Blinding(
+        names=("committee", "area chair", "novelty assessor"),
+        cut=("Not verified", "Quotes that were not found"),
+        marks=(re.compile(r"N\d+"),),
+    )
+    """What would tell a review's maker: replaced, or cut."""
 
 
 RIVAL = Slot(None, file=True, metavar="RUN|FILE|TEXT", hint=f"--set 'inputs.rivals=[…]', each {KINDS}")
@@ -82,20 +136,72 @@ class ComparisonInputs(IdeasInputs):
         return self
 
 
-ComparisonRun = Run[ComparisonResult, IdeaComparisonConfig, "list[Contestant]"]
+REVIEW = Slot(
+    "each", file=True, metavar="RUN|FILE|TEXT", required=True, hint=f"name them: --set 'inputs.reviews=[…]', each {KINDS}"
+)  # fmt: skip
+PAPER = Slot(None, file=True, metavar="FILE|RUN", hint="--set inputs.paper=FILE")
 
 
-def read(config: RunConfig) -> list[Contestant]:
+class ReviewComparisonInputs(Inputs):
+    """Reviews of one paper, and optional rivals. Without rivals, the reviews are compared with each other."""
+
+    in_full = frozenset({"reviews", "rivals"})
+
+    reviews: Annotated[Several, REVIEW] = ()
+    """Folders of runs, text files, or texts."""
+    rivals: Annotated[Several, RIVAL] = ()
+    """Folders of runs, text files, or texts."""
+    paper: Annotated[PathInFull, PAPER] = None
+    """The paper, for the judge to read."""
+
+
+class Contestants(NamedTuple):
+    """What is compared, and what else the judge is shown."""
+
+    texts: Sequence[Contestant]
+    shown: Mapping[str, Any]
+
+
+ComparisonRun = Run[ComparisonResult, ComparisonConfig, Contestants]
+
+
+def read(config: RunConfig) -> Contestants:
     """The ideas, then the rivals. Raises `SubjectError` if one cannot be read."""
     inputs: ComparisonInputs = config.inputs
-    ours, rivals = entries_of(inputs.ideas), entries_of(inputs.rivals)
-    names = [OURS if rivals else each.source or f"text {number}" for number, each in enumerate(ours, 1)]
+    return Contestants(_contestants(IDEAS, entries_of(inputs.ideas), entries_of(inputs.rivals)), {})
+
+
+def read_reviews(config: RunConfig) -> Contestants:
+    """The reviews without hints at their makers, then the rivals, and the paper. Raises `UserError` if one cannot be read."""
+    inputs, blinding = config.inputs, config.settings.blinding
+
+    def entry(named: str) -> Entry:
+        path, names = path_of(named, KINDS), [*blinding.names]
+        if path and path.is_dir():
+            names += telling(reopen(path), ())
+            source, text = named, "\n\n".join(prose(load(path, unfinished=False)))
+        else:
+            subject = subject_of(named, "the review", KINDS)
+            source, text = subject.source, subject.text
+        return Entry(source, "", nameless(text, names, blinding)[0])
+
+    ours, rivals = ([entry(each) for each in some] for some in (inputs.reviews, inputs.rivals))
+    paper = read_paper(config)
+    shown = {"title": paper and paper.title, "chapters": paper.all_chapters if paper else []}
+    return Contestants(_contestants(REVIEWS, ours, rivals), shown)
+
+
+def _contestants(of: Compared, ours: Sequence[Entry], rivals: Sequence[Entry]) -> list[Contestant]:
+    names = [
+        f"the {of.noun}s" if rivals else each.source or f"text {number}"
+        for number, each in enumerate(ours, 1)
+    ]
     named = zip(ideas_of((*ours, *rivals)), [*names, *[RIVALS] * len(rivals)], strict=True)
     return [Contestant(**idea, contender=name) for idea, name in named]
 
 
 def drawn(
-    ideas: Sequence[Contestant], config: IdeaComparisonConfig, rng: random.Random
+    ideas: Sequence[Contestant], config: ComparisonConfig, rng: random.Random, of: Compared = IDEAS
 ) -> list[tuple[int, ...]]:
     """The ideas' numbers of each comparison; ideas of a contender take part about equally often.
 
@@ -105,9 +211,9 @@ def drawn(
     contenders = list(dict.fromkeys(each.contender for each in ideas))
     if len(ideas) < config.ways or len(contenders) < 2:
         raise ConfigError(
-            f"idea-comparison: {count(len(ideas), 'idea')} of {count(len(contenders), 'contender')}: nothing to compare "
+            f"{of.system}: {count(len(ideas), of.noun)} of {count(len(contenders), 'contender')}: nothing to compare "
             f"{config.ways} at a time",
-            hint="name ideas of several runs, or --set 'inputs.rivals=[…]'",
+            hint=f"name {of.noun}s of several runs, or --set 'inputs.rivals=[…]'",
         )
     if config.ways == 2:
         pairs = [
@@ -136,8 +242,13 @@ async def compare(
     ideas: Sequence[JudgedIdea],
     bouts: Sequence[tuple[int, ...]],
     orders: int | None,
+    of: Compared = IDEAS,
+    beside: Mapping[str, Any] | None = None,
 ) -> tuple[list[Bout], list[ReplyError]]:
     """Each comparison in its orders, drawn as in `ranking`; failed orders are kept.
+
+    Args:
+        beside: what the judge sees beside the texts.
 
     Raises:
         ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison.
@@ -152,22 +263,24 @@ async def compare(
     async def one(number: int, numbers: list[int]) -> Order | Exception:
         size = len(numbers)
 
-        def check(reply: Comparison) -> str | None:
-            named = sorted(each.idea for each in reply.places)
+        def check(reply: Any) -> str | None:
+            named = sorted(getattr(each, of.noun) for each in reply.places)
             right = named == [*range(1, size + 1)]
-            return None if right else invalid(run, "places", numbers=named, count=size)
+            return None if right else invalid(run, "places", numbers=named, count=size, noun=of.noun)
 
-        kind = comparison_of(run.reply_type(JUDGE, "compare", Comparison), size)
-        variables = {"proposals": [texts[each] for each in numbers]}
-        reply = await bench.ask(stage, f"Judge{number}", "compare", variables, check, kind)
+        kind: type[Any] = comparison_of(run.reply_type(JUDGE, of.task, of.reply), size)
+        variables = {"proposals": [texts[each] for each in numbers], **(beside or {})}
+        reply = await bench.ask(stage, f"Judge{number}", of.task, variables, check, kind)
         if isinstance(reply, ReplyError):
             failures.append(reply)
             return Order(shown=numbers, failed=reply.message)
         if isinstance(reply, Exception):
             return reply
         ranks = {
-            name: _mid({str(numbers[each.idea - 1]): getattr(each, name) for each in reply.places})
-            for name in CRITERIA
+            name: _mid(
+                {str(numbers[getattr(each, of.noun) - 1]): getattr(each, name) for each in reply.places}
+            )
+            for name in of.criteria
         }
         return Order(shown=numbers, ranks=ranks, thought=reply.thought)
 
@@ -201,35 +314,42 @@ def first(order: Order, criterion: str, idea: int) -> float:
     return 1 / ranks.count(best) if order.ranks[criterion][str(idea)] == best else 0.0
 
 
-async def comparison(run: ComparisonRun) -> None:
-    """Compare ideas blind in balanced orders, and count the wins of each contender.
+async def comparison(run: ComparisonRun, of: Compared = IDEAS) -> None:
+    """Compare texts blind in balanced orders, and count the wins of each contender.
 
     Raises:
-        ConfigError: there are too few ideas to compare.
+        ConfigError: there are too few texts to compare.
         ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison. Answers so far are kept.
     """
     result, config, seed = run.result, run.settings, run.config.seed
     run.begin(STAGE, STAGES)
-    result.ideas = run.material
-    bouts = drawn(run.material, config, run.rng)
+    result.ideas = [*run.material.texts]
+    bouts = drawn(result.ideas, config, run.rng, of)
     bench = bench_of(run, config.area)
-    result.bouts, failures = await compare(bench, STAGE, run.material, bouts, config.orders)
+    result.bouts, failures = await compare(
+        bench, STAGE, result.ideas, bouts, config.orders, of, run.material.shown
+    )
     result.failed, result.inference_cost = len(failures), bench.asked
     total = sum(len(bout.orders) for bout in result.bouts)
     if failures:
         run.warn(
             STAGE,
-            f"{len(failures)} of {total} orders have no comparison and are left out. So not every idea was shown in each "
+            f"{len(failures)} of {total} orders have no comparison and are left out. So not every {of.noun} was shown in each "
             f"place equally often. To repeat them: manyheads resume --again. The first: {failures[0].message}",
         )
     if (config.orders or config.ways) % config.ways:
-        run.warn(STAGE, f"in {config.orders} orders, {config.ways} ideas are not in each place equally often")
+        run.warn(
+            STAGE, f"in {config.orders} orders, {config.ways} {of.noun}s are not in each place equally often"
+        )
     contenders = {each.number: each.contender for each in result.ideas}
     result.standings = sorted(
-        (standing(name, result.bouts, contenders, seed) for name in dict.fromkeys(contenders.values())),
+        (
+            standing(name, result.bouts, contenders, seed, of.criteria)
+            for name in dict.fromkeys(contenders.values())
+        ),
         key=lambda each: -(each.wins["overall"].mean if each.wins else -1),
     )
-    ours = next((each for each in result.standings if each.contender == OURS), None)
+    ours = next((each for each in result.standings if each.contender == f"the {of.noun}s"), None)
     result.wins = ours.wins if ours and RIVALS in contenders.values() else None
     orders = [order for bout in result.bouts for order in bout.ranked]
     pairs = [
@@ -244,7 +364,13 @@ async def comparison(run: ComparisonRun) -> None:
         run.emit(Judged(stage=STAGE, turn=1, subject=each.contender, outcome=outcome))
 
 
-def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed: int) -> ContenderStanding:
+def standing(
+    name: str,
+    bouts: Sequence[Bout],
+    contenders: dict[int, str],
+    seed: int,
+    criteria: Sequence[str] = CRITERIA,
+) -> ContenderStanding:
     """A contender's figures: the mean over orders of each comparison, then over comparisons of each idea."""
     own = [number for number, whose in contenders.items() if whose == name]
     rows = [
@@ -256,7 +382,7 @@ def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed:
         and (others := [each for each in bout.ideas if contenders[each] != name])
     ]
     found = ContenderStanding(contender=name, ideas=len(own), bouts=len(rows))
-    for criterion in CRITERIA:
+    for criterion in criteria:
         parts = {
             "wins": [fmean(won(o, criterion, i, others) for o in bout.ranked) for i, bout, others in rows],
             "first": [fmean(first(o, criterion, i) for o in bout.ranked) for i, bout, _ in rows],
@@ -276,41 +402,41 @@ def names_of(result: ComparisonResult) -> dict[str, str]:
     return {each: name if short[name := Path(each).name] == 1 else each for each in whole}
 
 
-def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
+def essence(result: ComparisonResult, of: Compared = IDEAS) -> Iterator[tuple[str, str]]:
     """The overall figures of each contender, and failures."""
     names, total = names_of(result), sum(len(bout.orders) for bout in result.bouts)
     for each in result.standings:
-        wins = f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}"
+        wins = f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, of.noun)}"
         yield names[each.contender], wins
     yield (
         "Comparisons",
-        f"{total - (result.failed or 0)} of {total} orders, {len(result.bouts)} sets of ideas",
+        f"{total - (result.failed or 0)} of {total} orders, {len(result.bouts)} sets of {of.noun}s",
     )
     if result.first_place is not None:
-        bias = f"the idea shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie"
+        bias = f"the {of.noun} shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie"
         yield "Position bias", bias
 
 
-def report(record: Record) -> View:
+def report(record: Record, of: Compared = IDEAS) -> View:
     result: ComparisonResult = record.result.result
     lead = (
-        "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95% interval "
-        "over its ideas. There is no interval for a single idea, or where all values are equal."
+        f"The share of other contenders’ {of.noun}s that a contender’s {of.noun}s rank above, a tie counting half, with the 95% interval "
+        f"over its {of.noun}s. There is no interval for a single {of.noun}, or where all values are equal."
     )
     contenders, twos = names_of(result), all(len(bout.ideas) == 2 for bout in result.bouts)
-    heads = ["Contender", *map(label, CRITERIA)]
+    heads = ["Contender", *map(label, of.criteria)]
     tables = [
         FigureTable(title=title, lead=text, head=heads, rows=[
-            [contenders[each.contender], *(figure_words(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
+            [contenders[each.contender], *(figure_words(getattr(each, part).get(name)) for name in of.criteria)] for each in result.standings
         ])
         for title, part, text in (
             ("Wins", "wins", lead),
-            ("First ranks", "first", "How often its ideas rank first in a comparison."),
-            ("Mean ranks", "rank", "1 is best; ideas that share a rank get the mean of the ranks they share."),
+            ("First ranks", "first", f"How often its {of.noun}s rank first in a comparison."),
+            ("Mean ranks", "rank", f"1 is best; {of.noun}s that share a rank get the mean of the ranks they share."),
         )
         if result.standings and not (twos and part == "first")  # for two, the share of wins
     ]  # fmt: skip
-    names = {each.number: each.name for each in result.ideas}
+    names = {each.number: each.title or f"{label(of.noun)} {each.number}" for each in result.ideas}
 
     def step(order: Order) -> Fold:
         ranks = order.ranks.get("overall", {})
@@ -323,29 +449,42 @@ def report(record: Record) -> View:
         )
 
     steps = [step(order) for bout in result.bouts for order in bout.orders]
-    return view(record, "Ideas compared", essence(result), tables, steps)
+    return view(record, f"{label(of.noun)}s compared", essence(result, of), tables, steps)
 
 
-IDEA_COMPARISON = System(
-    name="idea-comparison",
-    title="Comparison of ideas",
-    about="A judge who compares ideas, blind and in balanced orders, by four criteria and overall.",
-    config=IdeaComparisonConfig,
-    inputs=ComparisonInputs,
-    result=ComparisonResult,
-    run=comparison,
-    needs=lambda config: {(JUDGE, "compare"): Comparison},
-    essence=essence,
-    table=lambda result: result.standings,
-    report=report,
-    read=read,
-    judge=Judge(
-        "ideas",
-        "idea-comparison.overall",
-        lambda path: ("wins", path[0], "mean") if path[0] in CRITERIA else tuple(path),
-    ),
-    numbers={
-        **{f"idea-comparison.{name}": Number(f"wins, {name}", (0, 1)) for name in CRITERIA},
-        "idea-comparison.failed": Number("orders without a comparison"),
-    },
-)
+def _system(
+    of: Compared, about: str, config: type[ComparisonConfig], inputs: type[Inputs], read: Callable[[RunConfig], Contestants]
+) -> System:  # fmt: skip
+    return System(
+        name=of.system,
+        title=f"Comparison of {of.noun}s",
+        about=about,
+        config=config,
+        inputs=inputs,
+        result=ComparisonResult,
+        run=partial(comparison, of=of),
+        needs=lambda config: {(JUDGE, of.task): of.reply},
+        essence=partial(essence, of=of),
+        table=lambda result: result.standings,
+        report=partial(report, of=of),
+        read=read,
+        judge=Judge(
+            f"{of.noun}s",
+            f"{of.system}.overall",
+            lambda path: ("wins", path[0], "mean") if path[0] in of.criteria else tuple(path),
+        ),
+        numbers={
+            **{f"{of.system}.{name}": Number(f"wins, {name}", (0, 1)) for name in of.criteria},
+            f"{of.system}.failed": Number("orders without a comparison"),
+        },
+    )
+
+
+IDEA_COMPARISON = _system(
+    IDEAS, "A judge who compares ideas, blind and in balanced orders, by four criteria and overall.",
+    ComparisonConfig, ComparisonInputs, read,
+)  # fmt: skip
+REVIEW_COMPARISON = _system(
+    REVIEWS, "A judge who compares reviews of one paper, blind and in balanced orders, by three criteria and overall.",
+    ReviewComparisonConfig, ReviewComparisonInputs, read_reviews,
+)  # fmt: skip

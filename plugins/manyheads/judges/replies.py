@@ -1,10 +1,10 @@
 """Replies of judges of ideas and of reviews (SciPIP, §4.2, §4.3, App. A.1)."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
-from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered, of
+from manyheads.asking.replies.base import Choice, R, ReplyModel, Text, limited, numbered, of
 
 
 class Placing(ReplyModel):
@@ -29,10 +29,31 @@ class Comparison(ReplyModel):
     places: list[Placing] = Field(min_length=1)
 
 
-def comparison_of(kind: type[Comparison], count: int) -> type[Comparison]:
-    """A comparison of a number of ideas."""
-    part: type[Placing] = Placing
-    for name in Placing.model_fields:
+class ReviewPlacing(ReplyModel):
+    """The rank of one review by each criterion, 1 the best; equal reviews share a rank (MAMORX, §5)."""
+
+    technical: Choice
+    constructiveness: Choice
+    clarity: Choice
+    overall: Choice
+    review: Choice
+
+
+REVIEW_CRITERIA = tuple(name for name in ReviewPlacing.model_fields if name != "review")
+"""The criteria for comparing reviews."""
+
+
+class ReviewComparison(ReplyModel):
+    """A comparison of several reviews of one paper by three criteria and overall (MAMORX, §5)."""
+
+    thought: Text
+    places: list[ReviewPlacing] = Field(min_length=1)
+
+
+def comparison_of(kind: type[R], count: int) -> type[R]:
+    """A comparison of a number of texts."""
+    [part] = get_args(kind.model_fields["places"].annotation)
+    for name in part.model_fields:
         part = numbered(part, name, count)
     return limited(kind, "places", list[part], min_length=count, max_length=count)
 
@@ -66,5 +87,5 @@ class NoveltyRound(ReplyModel):
     query: Text
 
 
-REPLIES = (Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound)
+REPLIES = (Comparison, ReviewComparison, Closest, IdeaLikeness, NoveltyRound, FaultFound)
 """What tasks may be answered with; the others are parts of these."""

@@ -9,9 +9,9 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.errors import ConfigError, UserError, describe
 from manyheads.base.text import hash_of
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
@@ -320,12 +320,15 @@ def _mark(exact: Any) -> str:
 
 def _held_to(config: RunConfig, folder: str | None) -> RunConfig:
     """A baseline's config with the run whose tokens it gets, or for a check, with any number. Raises `ConfigError` if it takes none."""
-    if not hasattr(config.settings, "like"):
-        raise ConfigError(
-            f"like: {config.system} cannot be given another run's tokens", hint="such as system: single"
-        )
     own = {"like": folder, "tokens": None if folder else MOST_TOKENS}
-    return config.model_copy(update={"settings": config.settings.model_copy(update=own)})
+    try:
+        settings = type(config.settings).model_validate({**dict(config.settings), **own})
+    except ValidationError as error:
+        raise ConfigError(
+            f"like: {config.system} cannot be given another run's tokens: {describe(error)}",
+            hint="such as system: single",
+        ) from error
+    return config.model_copy(update={"settings": settings})
 
 
 def _with_inputs(config: RunConfig, seed: int, **inputs: Any) -> RunConfig:

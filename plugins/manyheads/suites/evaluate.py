@@ -22,7 +22,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias, cast
 
-from manyheads.arena.blinding import ArenaConfig
 from manyheads.arena.entries import TextSource
 from manyheads.arena.items import read_form
 from manyheads.arena.store import FILE, Arena
@@ -39,6 +38,7 @@ from manyheads.engine.budget import Budget, in_use
 from manyheads.engine.jobs import Failure, Job, Listener, Scheduler, finished_jobs
 from manyheads.engine.local import Engine, Process
 from manyheads.hosts import host_factory, need_framework
+from manyheads.judges.blinding import ArenaConfig
 from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.cells import CELLS, RUN, Cell, CellRow, jobs_of, judged_in, need_all
@@ -363,7 +363,9 @@ def summarise(
     """
     spec, failures = suite.spec, outcome.failures
     replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
-    results = Results(spec, rows_of(spec, cells, failures, outcome.corpora), replies, suite.published)
+    results = Results(
+        spec, rows_of(spec, cells, failures, outcome.corpora), replies, suite.published, suite.groups
+    )
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
         write(out / SUMMARY, summary_table(results))

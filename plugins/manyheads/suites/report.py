@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import inf
@@ -25,7 +25,7 @@ from manyheads.measures.statistics import (
     student_interval,
 )
 from manyheads.report.plots import COLUMNS, LABELS, Panel, PlotPoint, can_draw, draw
-from manyheads.suites.cells import CellRow
+from manyheads.suites.cells import RIVALS, CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
 from manyheads.suites.spec import (
     REPLIES,
@@ -36,6 +36,7 @@ from manyheads.suites.spec import (
     Suite,
     SuiteSpec,
     as_texts,
+    judges,
 )
 from manyheads.systems import systems
 from manyheads.team.system import Number
@@ -78,7 +79,7 @@ class SummaryEntry(BaseModel):
     condition: dict[str, Any]
     measure: str
     n: int
-    """Values in the mean: cells, or means of cases if there are several cases."""
+    """Values in the mean: cells, or means of cases if there are several cases, or of their groups."""
     cells: int
     """Cells that have the measure."""
     left_out: int
@@ -135,6 +136,12 @@ class Results:
     """By condition and `role.task`."""
     published: Sequence[Published] = ()
     """What publications print; never part of a mean."""
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What cases are of: those of one group are alike, and count as one."""
+
+    def group(self, case: str) -> str:
+        """A case's group; its own without one."""
+        return self.groups.get(case, case)
 
     def beside(self, entry: SummaryEntry) -> list[Published]:
         """What publications print for a condition and a measure."""
@@ -147,9 +154,11 @@ class Results:
         return [self._entry(*both) for both in product(self.spec.conditions(), self.spec.measures)]
 
     @cached_property
-    def unit(self) -> Literal["cases", "cells"]:
+    def unit(self) -> Literal["cases", "groups", "cells"]:
         """The unit that n counts."""
-        return "cases" if len({row.case for row in self.rows}) > 1 else "cells"
+        if len({row.case for row in self.rows}) < 2:
+            return "cells"
+        return "groups" if self.groups else "cases"
 
     @cached_property
     def shares(self) -> set[str]:
@@ -181,7 +190,7 @@ class Results:
 
         Conditions have cases and seeds in common, so that n counts cases, or seeds where there is one case.
         """
-        values = {(row.case if self.unit == "cases" else row.seed, row.cell): row.values[measure]
+        values = {(row.seed if self.unit == "cells" else self.group(row.case), row.cell): row.values[measure]
                   for row in self.rows if measure in row.values}  # fmt: skip
         return self._mean(group_means(values, lambda place: place[0]), measure)
 
@@ -196,7 +205,7 @@ class Results:
         if mean is None or mean.se is None:
             return f"Over all conditions the {number.title} cannot be estimated from these cells."
         over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
-        n = f"n = {mean.n} {'cases' if self.unit == 'cases' else 'seeds'}"
+        n = f"n = {mean.n} {'seeds' if self.unit == 'cells' else self.unit}"
         sign = above if mean.mean > 0 else below
         if mean.low is None or mean.high is None:
             return f"{over}, the same everywhere ({n}): {sign if mean.mean else neither}."
@@ -217,8 +226,10 @@ class Results:
         return (0.0, 1.0) if measure in self.shares else number and number.ends
 
     def _independent(self, values: Values) -> list[float]:
-        """The mean of each case if there are several: runs of one case are not independent."""
-        return group_means(values, lambda place: place[0]) if self.unit == "cases" else list(values.values())
+        """The mean of each case if there are several: runs of one case, or of one group, are not independent."""
+        if self.unit == "cells":
+            return list(values.values())
+        return group_means(values, lambda place: self.group(place[0]))
 
     def _entry(self, condition: Condition, measure: str) -> SummaryEntry:
         level, within, other = self.spec.level, self._ends(measure), self.spec.counterpart(condition)
@@ -301,9 +312,10 @@ def small_sample(suite: Suite, repeats: int) -> str:
 
 
 def verdicts(results: Results) -> list[str]:
-    """Whether each variant's ideas win more than half of the blind comparisons with its rival's, and at what price; a line each."""
+    """Whether each variant's texts win more than half of the blind comparisons with its rival's, and at what price; a line each."""
     spec, told = results.spec, list[str]()
-    wins = next((name for name in spec.measures if name.startswith("idea-comparison.")), "")
+    compared = {name for name, judge in judges().items() if RIVALS in judge.slots}
+    wins = next((each.name for each in spec.measure_paths if each.of in compared), "")
     for variant, rival in spec.rivals.items() if wins else ():
         own, their = (_of_variant(results, each) for each in (variant, rival))
         won, digits = own.get(wins), results.decimals(wins)

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from manyheads.arena.blinding import ArenaConfig
 from manyheads.base.entry_points import points
 from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
+from manyheads.judges.blinding import ArenaConfig
 from manyheads.measures.packages import GROUP, MEASURES, measure_named
 from manyheads.measures.published import recognised
 from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
@@ -199,8 +199,8 @@ class SuiteSpec(Strict):
     variants: dict[str, dict[str, Any]] = Field(default={}, max_length=MOST_VALUES)
     """Sets of config keys by name; one more axis, called `variant`."""
     cases: str | None = None
-    """A JSON Lines file next to the suite, one case per line: its `id`, its config keys, and, optionally, `about`. Paths are relative to
-    the file."""
+    """A JSON Lines file next to the suite, one case per line: its `id`, its config keys, and, optionally, `about`, and `of`: cases of one
+    paper are alike, and count as one in intervals. Paths are relative to the file."""
     files: str | None = None
     """The config key for a file, if `--cases` names a folder: each file is a case, named after it."""
     repeats: int = Field(default=3, ge=1, le=MOST_RUNS)
@@ -211,9 +211,11 @@ class SuiteSpec(Strict):
     """A condition by its values of axes. Runs of all other conditions begin with the idea of its run, passed by `inputs.idea`, for the
     same case and seed."""
     like: dict[str, str] = Field(default={})
-    """Variants of a baseline, each with the variant whose run of the same case and seed it gets as many tokens as (`single.like`)."""
+    """Variants of a baseline, each with the variant whose run of the same case and seed it gets as many tokens as (`single.like`,
+    `mamorx.like`)."""
     rivals: dict[str, str] = Field(default={})
-    """Variants whose ideas a judge that takes rivals, such as `idea-comparison`, compares with those of another variant."""
+    """Variants whose texts a judge that takes rivals, such as `idea-comparison` and `review-comparison`, compares with those of another
+    variant."""
     needs: dict[str, str] = Field(default={})
     """Judges, each with the config key that it needs of every case; without it, nothing of this judge is measured."""
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
@@ -369,16 +371,19 @@ def label_of(condition: Condition) -> str:
 # A suite's cases: a JSON Lines file, one case per line.
 
 
-ID, ABOUT = "id", "about"
+ID, ABOUT, OF = "id", "about", "of"
 LARGEST = 20_000_000
 """Maximum bytes of the file."""
 
 
-def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
+def read_cases(
+    path: Path, key: str | None = None, groups: dict[str, str] | None = None
+) -> dict[str, dict[str, Any]]:
     """The config keys of each case by its id. Relative paths are resolved against this file.
 
     Args:
         key: for a folder: the key that is set to each file.
+        groups: receives what cases are `of`.
 
     Raises:
         ConfigError: the file cannot be read, is empty, or has a duplicate.
@@ -387,6 +392,10 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
     for where, case, keys in _files_of(path, key) if path.is_dir() else _lines_of(path):
         if case in cases:
             raise ConfigError(f"{where}: duplicate case {case!r}")
+        if not isinstance(group := keys.pop(OF, ""), str):
+            raise ConfigError(f"{where}: {OF} must be a text")
+        if group and groups is not None:
+            groups[case] = group
         cases[case] = keys
     if not cases:
         raise ConfigError(f"{path}: no cases in it")
@@ -562,6 +571,7 @@ class Suite:
     Attributes:
         people: their ratings of the cases, for `calibration`.
         published: what publications print for its conditions.
+        groups: what cases are of, such as a paper; those of one group are alike.
         preset: of which size it is.
         lacking: judges that measure nothing, each with the key that not every case has.
     """
@@ -573,6 +583,7 @@ class Suite:
     published: tuple[Published, ...] = ()
     preset: Preset = "quick"
     lacking: Mapping[str, str] = field(default_factory=dict[str, str])
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_suite(name: str, resources: Resources, cases: Path | None = None, preset: Preset = "quick") -> Suite:
@@ -622,7 +633,8 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None, prese
     if not file:
         return suite
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
-    suite = replace(suite, cases=(read := read_cases(file, spec.files)))
+    groups = dict[str, str]()
+    suite = replace(suite, cases=(read := read_cases(file, spec.files, groups)), groups=groups)
     lacking = {
         judge: key
         for judge, key in spec.needs.items()

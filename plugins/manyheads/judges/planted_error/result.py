@@ -115,7 +115,7 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
             )
     key = Key(seed=seed, documents=entries, without={paper: some for paper, some in without.items() if some})
     cases = (
-        {"id": one.name, "about": one.faults[0].about if one.planted else "before planting", "paper": one.file,
+        {"id": one.name, "of": one.paper, "about": one.faults[0].about if one.planted else "before planting", "paper": one.file,
          "planted-error.key": KEY}
         for one in entries
     )  # fmt: skip

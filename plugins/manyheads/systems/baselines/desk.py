@@ -16,6 +16,7 @@ from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.models.governor import ToolsRefusedError
+from manyheads.systems import equal_cost
 from manyheads.systems.baselines import config as own
 from manyheads.systems.baselines.config import (
     BaselineConfig,
@@ -119,7 +120,7 @@ class BaselineDesk:
     @classmethod
     def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "BaselineDesk":
         topic, config = run.config.inputs.topic, run.settings
-        like = config.like.run if isinstance(config.like, own.Like) else None
+        like = config.like.run if isinstance(config.like, equal_cost.Like) else None
         course = BaselineCourse(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
         return cls(run, topic, stages, Allowance(config.allowed), course)
@@ -398,7 +399,7 @@ def _baseline(
     about: str,
     run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
-    prepare: Callable[[RunConfig], RunConfig] = own.resolve,
+    prepare: Callable[[RunConfig], RunConfig] = equal_cost.resolve,
     component: tuple[str, ...] = (),
 ) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(

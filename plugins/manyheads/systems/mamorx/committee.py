@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from manyheads.asking.replies import ReplyModel, limited
+from manyheads.asking.replies import ReplyModel, limited, numbered
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
@@ -19,7 +19,7 @@ from manyheads.systems.mamorx import figures, novelty, references, replies
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.replies import Inquiry, Plan, WrittenReview
+from manyheads.systems.mamorx.replies import BestReview, Inquiry, Plan, WrittenReview
 from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.tools import ASK, DELEGATE, PURSUE, TOOLS, PhraseArguments
@@ -265,20 +265,78 @@ class Questioning:
 # The baselines: one prompt, plain or with an outline (MAMORX, §4), and one agent alone that reads and thinks again.
 
 
+AT_ONCE_PICKED = 5
+"""Maximum drafts to pick one of; it stands against the next ones."""
+
+
+@dataclass
+class Drafts:
+    """Independent reviews by one prompt, as many as a limit in tokens pays for, of which one is picked: best of k."""
+
+    desk: ReviewDesk
+    limit: int
+    left: list[PaperReview] = field(default_factory=list[PaperReview])
+    _dearest: int = 0  # tokens of a draft
+    _longest: int = 0  # tokens written for one
+
+    async def write(self) -> None:
+        """Draft while another draft and the choice can be paid; the result has the draft that leads."""
+        while not self.left or self._leaves(self._dearest + self._choice(len(self.left) + 1)):
+            await self.draft()
+            if len(self.left) == AT_ONCE_PICKED:
+                await self.pick()
+        await self.pick()
+
+    async def draft(self) -> None:
+        run, task, form = self.desk.run, self.desk.run.settings.maker, self.desk.form
+        run.result.drafts, before = run.result.drafts + 1, run.usage.tokens
+        kind = form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
+        number = run.result.drafts
+        draft = number if self.limit else None
+        reply = await self.desk.ask(
+            WRITING, REVIEWER, task, kind, turn=number, form=form, draft=draft, **self._paper
+        )
+        review = review_from(run.settings.form, form, reply.value)
+        review.text = markdown(review, form, apart=False)
+        self.left.append(review)
+        run.result.review = self.left[0]
+        self._dearest = max(self._dearest, run.usage.tokens - before)
+        self._longest = max(self._longest, reply.usage.output_tokens)
+
+    async def pick(self) -> None:
+        """Keep the best of the drafts, in random order."""
+        run, among = self.desk.run, len(self.left)
+        if among > 1 and self._leaves(self._choice(among)):
+            run.rng.shuffle(self.left)
+            kind = numbered(run.reply_type(REVIEWER, "pick", BestReview), "choice", among)
+            shown: dict[str, Any] = {"drafts": [each.text for each in self.left], **self._paper}
+            reply = await self.desk.ask(WRITING, REVIEWER, "pick", kind, turn=run.result.drafts, **shown)
+            self.left = [self.left[reply.value.choice - 1]]
+        elif among > 1:
+            run.warn(WRITING, f"too few tokens are left to compare {among} drafts; the first is taken")
+            self.left = self.left[:1]
+        run.result.review = self.left[0]
+
+    @property
+    def _paper(self) -> dict[str, Any]:
+        return {"title": self.desk.run.material.title, "chapters": self.desk.run.material.all_chapters}
+
+    def _choice(self, drafts: int) -> int:
+        """Expected tokens of a choice: the paper is read once more, and each draft."""
+        return self._dearest + drafts * self._longest if drafts > 1 else 0
+
+    def _leaves(self, tokens: int) -> bool:
+        return self.desk.run.usage.tokens + tokens <= self.limit
+
+
 async def prompted(run: MamorxRun) -> None:
-    """A review by one prompt with the whole text, by a task of two lines or by an outline.
+    """A review by one prompt with the whole text, by a task of two lines or by an outline; with a limit in tokens the best of several.
 
     The prompt asks for no sources; figures and quotes in its points are not looked up.
     """
-    desk, task = ReviewDesk.of(run, [REVIEWER], [WRITING]), run.settings.maker
+    desk = ReviewDesk.of(run, [REVIEWER], [WRITING])
     desk.begin(WRITING)
-    kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
-    paper = run.material
-    reply = await desk.ask(
-        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.all_chapters, form=desk.form
-    )
-    run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
-    review.text = markdown(review, desk.form, apart=False)
+    await Drafts(desk, run.settings.allowed or 0).write()
 
 
 async def alone(run: MamorxRun) -> None:
@@ -302,9 +360,9 @@ async def alone(run: MamorxRun) -> None:
         same = run.result.review is not None and review == run.result.review
         run.result.review = review
         dearest = max(dearest, run.usage.tokens - before)
-        if settings.tokens is None and (same or turn > settings.exchanges):
+        if settings.allowed is None and (same or turn > settings.exchanges):
             break
-        if settings.tokens is not None and run.usage.tokens + dearest > settings.tokens:
+        if settings.allowed is not None and run.usage.tokens + dearest > settings.allowed:
             outcome = f"stands after {turn} rounds: its tokens are used up"
             run.emit(Judged(stage=WRITING, subject="the draft", outcome=outcome))
             break

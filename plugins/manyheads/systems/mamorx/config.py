@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
-from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
+from manyheads.config import Inputs, RunConfig, Slot, Strict
 from manyheads.core.texts import PathInFull
+from manyheads.systems.equal_cost import TokenLimit
 from manyheads.systems.mamorx import replies
 from manyheads.systems.mamorx.replies import SectionChoice, WrittenReview
 from manyheads.team.tools import LOOK_UPS
@@ -47,14 +48,15 @@ class ReferencesConfig(Strict):
     """Maximum works whose own references are looked up, the latest first: which of the others they cite."""
 
 
-class MamorxConfig(Section):
-    """A review of a paper by a committee, or by one of its baselines."""
+class MamorxConfig(TokenLimit):
+    """A review of a paper by a committee, which has no limit in tokens, or by one of its baselines."""
 
     in_full = frozenset({"novelty"})
 
     maker: Literal["committee", "plain", "outline", "alone"] = "committee"
-    """The author. `committee` is a leader with three experts (§3.1); `plain` and `outline` are one prompt with the
-    paper's text (§4). `alone` is one agent that reads and revises while `tokens` last."""
+    """The author. `committee` is a leader with three experts (§3.1); `plain` and `outline` are one prompt with the paper's text
+    (§4). With `tokens` or `like` they write as many reviews as these pay for, and pick one. `alone` is one agent that reads and revises
+    while these last."""
     form: Text = "mamorx"
     """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or your own `prompts/review_leader/forms/<form>.yaml`."""
     area: Text = "computer science"
@@ -66,13 +68,19 @@ class MamorxConfig(Section):
     `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
-    tokens: int | None = Field(default=None, ge=1)
-    """Maximum tokens of one agent alone, input and output; None for no limit."""
     novelty: NoveltySearchConfig = NoveltySearchConfig()
     figures: FiguresConfig = FiguresConfig()
     references: ReferencesConfig = ReferencesConfig()
     texts: int = Field(default=3, ge=0)
     """Maximum open full texts (PDF) of related and cited works to download, the nearest to the paper first; 0 for none."""
+
+    @model_validator(mode="after")
+    def _can_be_held(self) -> "MamorxConfig":
+        if self.like and self.maker == "committee":
+            raise ValueError(
+                "like: the tokens of a committee are not limited; set maker to plain, outline or alone"
+            )
+        return self
 
 
 PAPER = Slot("last", file=True, metavar="FILE|RUN", required=True, hint="--paper FILE, such as paper.pdf")
@@ -134,7 +142,8 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
             tasks = {"figure_critic": FIGURE_CRITIC} if config.settings.figures.enabled else {}
             tasks |= {LEADER: LEADING} | {role_of(each): ANSWERING for each in EXPERTS}
         case task:
-            tasks = {REVIEWER: {task: WrittenReview}}
+            drafts = config.settings.tokens or config.settings.like
+            tasks = {REVIEWER: {task: WrittenReview, **({"pick": replies.BestReview} if drafts else {})}}
     return {(role, task): kind for role, kinds in tasks.items() for task, kind in kinds.items()}
 
 

@@ -104,6 +104,13 @@ class Doubted(ReplyModel):
     doubts: list[Text] = Field(min_length=1)
 
 
+class BestReview(ReplyModel):
+    """The best of several reviews of one paper."""
+
+    thought: Text
+    choice: Choice
+
+
 class CorrectedPoint(ReplyModel):
     """A point of a review whose sources were not found, checked again."""
 
@@ -194,7 +201,7 @@ class FigureCritique(ReplyModel):
 
 REPLIES = (
     NoveltyReport, Colours, FigureDescription, FigureCritique, CaptionCritique, Plan, Assessment, Inquiries,
-    SectionChoice, ExpertAnswer, WrittenReview, Correction, SearchPhrase, Relevance, NoveltyDecision,
+    SectionChoice, ExpertAnswer, WrittenReview, BestReview, Correction, SearchPhrase, Relevance, NoveltyDecision,
     NoveltySummary,
 )  # fmt: skip
 """What tasks may be answered with; the others are parts of these."""

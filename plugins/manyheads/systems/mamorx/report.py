@@ -58,6 +58,8 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
         points, shown = result.review.claims, sum(claim.grounded for claim in result.review.claims)
         with_sources = f"{shown} of {len(points)} with sources that were found"
         yield "Points", with_sources if result.names_sources else str(len(points))
+    if result.drafts > 1:
+        yield "Drafts", f"the best of {result.drafts} reviews"
 
 
 def conflicts(novelty: NoveltyAssessment) -> str:

@@ -256,6 +256,8 @@ class MamorxResult(Part):
     references: list[CitedWork] = []
     plan: list[PlannedStep] = []
     exchanges: list[Exchange] = []
+    drafts: int = 0
+    """Reviews that one prompt wrote, of which `review` is one."""
     review: PaperReview | None = None
     partial: str = ""
     """The reason for a partial review, such as a spent budget; empty for a complete one."""

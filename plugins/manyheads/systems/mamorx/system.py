@@ -12,6 +12,7 @@ from manyheads.base.files import expanded
 from manyheads.config import Strict
 from manyheads.documents import PictureError, picture_in
 from manyheads.documents.figures import LABEL
+from manyheads.systems.equal_cost import resolve
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
 from manyheads.systems.mamorx.desk import tool_answer
@@ -92,6 +93,7 @@ MAMORX = System(
     corpus=config.uses_corpus,
     searches=config.searches,
     pictures=frozenset({ROLE}),
+    prepare=resolve,
     check=check,
     read=read_paper,
     reviews=Reviews(

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from re import Pattern
 from textwrap import shorten
+from typing import Protocol
 
 from pydantic import Field
 
-from manyheads.arena.items import NewText, StoredText
 from manyheads.config import RunConfig, Strict
 from manyheads.config.environment import hosts
 from manyheads.team.system import system_of
@@ -32,11 +32,18 @@ SHOWN = 4
 """Number of lines of a maker that a warning names."""
 
 
-class ArenaConfig(Strict):
-    """How to anonymise the texts of runs, and what raters of a suite's arena are asked."""
+class MakerText(Protocol):
+    """A text and its maker."""
 
-    form: str = "review"
-    """The questions: review, idea, rating, ranking, or a YAML file; see `manyheads arena new`."""
+    @property
+    def maker(self) -> str: ...
+    @property
+    def body(self) -> str: ...
+
+
+class Blinding(Strict):
+    """How to remove the makers' names from texts of runs."""
+
     names: tuple[str, ...] = ()
     """Words that reveal the author, such as a role's name; replaced by `writer`."""
     writer: str = Field(default="the reviewer", min_length=1, max_length=40)
@@ -44,13 +51,20 @@ class ArenaConfig(Strict):
     cut: tuple[str, ...] = ()
     """Headings of sections to leave out, as they reveal how a text was made."""
     drop: tuple[str, ...] = ()
-    """Headings, labels in bold and sentences to leave out, wherever they stand; the text below them stays. Numbers may differ."""
+    """Headings, labels in bold and sentences to leave out, anywhere; the text below them is kept. Numbers may differ."""
     marks: tuple[Pattern[str], ...] = ()
     """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets, elsewhere
     replaced by `an earlier paper`."""
 
 
-def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, int]:
+class ArenaConfig(Blinding):
+    """How to anonymise the texts of runs, and what raters of a suite's arena are asked."""
+
+    form: str = "review"
+    """The questions: review, idea, rating, ranking, or a YAML file; see `manyheads arena new`."""
+
+
+def nameless(text: str, names: Iterable[str], spec: Blinding) -> tuple[str, int]:
     """A text without hints at its author, and their number."""
     text, sections = _without(text, spec.cut)
     text, lines = _without_phrases(text, spec.drop)
@@ -151,7 +165,7 @@ def _forms(text: str) -> dict[tuple[int, str], str]:
     return forms
 
 
-def giveaways(texts: Sequence[NewText | StoredText]) -> Iterator[str]:
+def giveaways(texts: Sequence[MakerText]) -> Iterator[str]:
     """Headings, labels and sentences by which raters could recognise a maker: all its texts have them, and no other's has."""
     texts_of = defaultdict[str, list[dict[tuple[int, str], str]]](list)
     makers = defaultdict[tuple[int, str], set[str]](set)

@@ -24,10 +24,10 @@ def scored(
     reply: Idea, number: int, by: str, turn: int, references: Sequence[Cited], weight: float, **more: Any
 ) -> ScoredIdea:
     """An idea as proposed; its confidence is clarity + feasibility + `weight` × novelty."""
-    own = reply.model_dump(include=set(ScoredIdea.model_fields))
+    own = reply.model_dump(include=set(ScoredIdea.model_fields)) | more
     confidence = reply.clarity + reply.feasibility + weight * reply.novelty
     cited = [each.evidence for each in references]
-    return ScoredIdea(**own, **more, number=number, by=by, turn=turn, references=cited, confidence=confidence)
+    return ScoredIdea(**own, number=number, by=by, turn=turn, references=cited, confidence=confidence)
 
 
 MOST_CITED = 100
@@ -168,13 +168,13 @@ async def propose_ideas(
         question = Question(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
-        kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
-        kind = idea_after(kind, number - 1) if previous else kind
+        number = numbered + len(archive.ideas) + 1
+        kind = idea_after(run.reply_type("scientist", "idea", Idea), number - 1 if previous else 0)
         reply, guests = await speak(run, team, question, kind, context=archive.text())
         if reply is None:
             continue
-        weight, round_ = config.novelty_weight, len(discarded) + 1
-        idea = scored(reply, number, member.name, archive.turn, references, weight, round=round_)
+        more: dict[str, Any] = {"round": len(discarded) + 1, **({} if previous else {"builds_on": None})}
+        idea = scored(reply, number, member.name, archive.turn, references, config.novelty_weight, **more)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         # the next speaker's query; at a turn's end the summary comes first

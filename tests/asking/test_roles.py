@@ -130,7 +130,8 @@ def test_every_prompt_reads_what_its_task_gives_and_renders(role: str, task: str
     assert SHIPPED.prompts.needs(card.prompt_of(task)) == set(variables), "unused or missing variables"
     for nth in range(2):
         text = SHIPPED.prompt(role, task, {name: _sample(name, nth) for name in variables})
-        assert text.startswith("# ")
+        assert re.search(r"\A##? ", text), "what requests share may stand before the title"
+        assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
         assert "49 " not in text
         assert "{%" not in text
         assert "Ignore all" not in re.sub(r"<(\w+)>\n.*?\n</\1>", "", text, flags=re.DOTALL), "fenced"

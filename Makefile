@@ -65,7 +65,7 @@ format: $(READY)
 bench: $(READY)  ## speed and memory, each figure beside its baseline
 	$(BIN)/python tests/bench/bench.py
 
-prompts: $(READY)  ## how long each task's request is, how much of it is form, where the task stands, and how it reads
+prompts: $(READY)  ## how long each task's request is, how it is made up and reads; how much of a run's input repeats earlier requests
 	$(BIN)/python tests/bench/prompts.py
 
 attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEADS_ATTACK=10 tries ten times as much

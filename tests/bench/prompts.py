@@ -9,6 +9,8 @@ means over its requests:
 - before: the share of it that stands before the task, which begins at `## Your task`, else with the first numbered line,
   else with the first long line that is no label, each outside of what is quoted
 - grade: the reading grade (Flesch and Kincaid) of what is neither quoted nor form
+
+Then how much of whole runs' input repeats earlier requests, see `bench/prefixes.py`.
 """
 
 import re
@@ -23,6 +25,7 @@ from typing import Any
 
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
+from bench.prefixes import table  # noqa: E402
 from manyheads.engine.journal import read_turns  # noqa: E402
 from support.command import manyheads_command, served_by  # noqa: E402
 from support.llm import LLM  # noqa: E402
@@ -72,7 +75,7 @@ class Size:
         shown = list(FORM.finditer(text))
         end = shown[-1].start() if shown else len(text)
         own = QUOTED.sub(lambda quote: "\n" * len(quote[0]), text[:end])
-        begin, asked = len(request.system), GUESTS.sub("", own)
+        begin, asked = len(request.messages[0].text), GUESTS.sub("", own)
         places = (
             found.start() for task in TASKS for found in re.compile(task, re.MULTILINE).finditer(asked, begin)
         )
@@ -127,6 +130,8 @@ def main() -> None:
             parts = " | ".join(f"{share:.0%}" for share in shares)
             numbers = f"{characters:.0f} | {characters / 4:.0f} | {parts} | {grade:.1f}"
             print(f"| {system} | {task} | {len(found)} | {numbers} |", flush=True)
+    print()
+    table()
 
 
 if __name__ == "__main__":

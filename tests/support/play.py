@@ -16,7 +16,7 @@ from manyheads.systems.loading import validate
 from manyheads.systems.results import typed
 from manyheads.systems.virsci.config import VirSciConfig
 from support.llm import LLM
-from support.requests import Request
+from support.requests import Request, asks
 
 E = TypeVar("E", bound=Event)
 
@@ -51,8 +51,8 @@ class Played:
         return [said for said in self.of(Said) if said.task == task]
 
     def asked(self, heading: str) -> list[Request]:
-        """The requests whose question begins with a heading."""
-        return [request for request in self.requests if request.asking.startswith(f"# {heading}")]
+        """The requests whose question has a heading."""
+        return [request for request in self.requests if asks(request, heading)]
 
 
 def config_for(llm: LLM, *sets: str) -> RunConfig:

@@ -15,9 +15,14 @@ WIRES: dict[str, Wire] = {
     "/api/chat": "ollama",
     "/v1/messages": "anthropic",
 }
-HEADING = re.compile(r"^# ", re.MULTILINE)
+HEADING = re.compile(r"^##? ", re.MULTILINE)
 BEHIND = re.compile(r"^## (Whom you may ask|The form of your answer)$", re.MULTILINE)
 """What stands behind a question."""
+PERSONA = re.compile(
+    r"^## Who you are\n\n(.*?)(?=^## (?:Whom you may ask|What you have looked up|The form of your answer)$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""Who speaks, behind a question."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +70,21 @@ class Request:
 
     @property
     def system(self) -> str:
-        return next((said.text for said in self.messages if said.role == "system"), "")
+        """What the speaker is told of itself: who it is, where that stands behind a question, and the system message."""
+        own = (
+            found[1] for said in self.messages if said.role == "user" for found in PERSONA.finditer(said.text)
+        )
+        return "\n".join([*[*own][:1], *(said.text for said in self.messages if said.role == "system")])
 
     @cached_property
     def asking(self) -> str:
-        """The last message that shows a reply's form, else the last user message; from its heading on, if any.
+        """The last message that shows a reply's form, else the last user message; from its first heading on, if any.
 
-        What a retrieval hook has put before the question is no part of it.
+        What a retrieval hook has put before the question is no part of it, nor is who is asked.
         """
         users = [said.text for said in self.messages if said.role == "user"]
         last = next((text for text in reversed(users) if FENCE.search(text)), users[-1] if users else "")
+        last = PERSONA.sub("", last)
         return last[heading.start() :] if (heading := HEADING.search(last)) else last
 
     def fenced(self, label: str) -> str | None:
@@ -129,6 +139,11 @@ class Request:
         """What an answer depends on: the persona, the question, and what was said last if that is not the question."""
         last = self.messages[-1].text if self.messages else ""
         return "\0".join(" ".join(part.split()) for part in (self.system, self.asking, last))
+
+
+def asks(request: Request, heading: str) -> bool:
+    """Whether a request's question has a heading; what it shares with others may stand before."""
+    return bool(re.search(rf"^# {re.escape(heading)}", request.asking, re.MULTILINE))
 
 
 def question_of(asking: str) -> str:

@@ -14,7 +14,7 @@ from manyheads.engine.readiness import findings
 from support.direct import Play, Played, config_for, play
 from support.faults import Fault
 from support.llm import LLM
-from support.requests import Request
+from support.requests import Request, asks
 from support.results import idea, write
 
 WORKS = [
@@ -292,7 +292,7 @@ async def test_the_initial_idea_alone(run: Play) -> None:
 async def test_each_is_profiled_by_area_indicator_and_traits(run: Play) -> None:
     played = await run("rebuttal.area=sleep medicine", "rebuttal.indicator=feasibility", improved=False)
     for heading in ("Improving", "A review", "Which version"):
-        system = next(each.system for each in played.requests if each.asking.startswith(f"# {heading}"))
+        system = next(each.system for each in played.requests if asks(each, heading))
         assert "sleep medicine" in system
         assert "Traits of feasibility:\n\n- the resources that it needs" in system
         assert "novelty" not in system

@@ -274,7 +274,12 @@ async def test_a_tie_goes_to_the_higher_confidence_and_is_recorded(run: Play):
 
 async def test_of_equal_confidence_ideas_of_different_lineages_are_voted_on(run: Play):
     """Six ideas rated alike, four of which refine the first: the vote is not among three versions of it."""
-    rated = {"clarity": 8, "feasibility": 7, "novelty": 8, "builds_on": in_order("builds_on", 1, 0, 1, 2, 4)}
+    rated = {
+        "clarity": 8,
+        "feasibility": 7,
+        "novelty": 8,
+        "builds_on": in_order("builds_on", 0, 1, 0, 1, 2, 4),
+    }
     played = await run("topic=T", "turns.idea=2", **rated)
     ideas = played.result["ideas"]
     assert [idea["builds_on"] for idea in ideas] == [None, 1, 0, 1, 2, 4]

@@ -360,7 +360,7 @@ def _value(
 def _range(low: float | None, high: float | None, number: type[int] | type[float]) -> str:
     """The range of a field's numbers: `1–10`, `0, 1, …`, `…, 4, 5` or `…, -1, 0, 1, …`; with a decimal point for fractions."""
     if low is not None and high is not None:
-        return f"{number(low)}–{number(high)}"
+        return f"{number(low)}–{number(high)}" if low < high else f"{number(low)}"
     if low is not None:
         return f"{number(low)}, {number(low + 1)}, …"
     if high is not None:
@@ -430,7 +430,8 @@ def _plain(text: str) -> dict[str, Any]:
         return {"type": "boolean"}
     if text.startswith("#"):
         kind, read = ("number", float) if "." in choice else ("integer", int)
-        low, *_, high = map(read, re.findall(r"-?\d+(?:\.\d+)?", choice.replace("–", " ")))
+        limits = [*map(read, re.findall(r"-?\d+(?:\.\d+)?", choice.replace("–", " ")))]
+        low, high = limits[0], limits[-1]
         return {"type": kind, "minimum": low} | ({} if choice.endswith("…") else {"maximum": high})
     if not text.startswith("<"):
         return {"const": text}

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.asking.forms import schema_of
-from manyheads.asking.replies import PlainText, ReplyModel
+from manyheads.asking.replies import PlainText, ReplyModel, sent
 from manyheads.base.errors import ConfigError, UserError
 from manyheads.base.files import cache_folder, read_text, replace_text
 from manyheads.config import ModelConfig
@@ -160,7 +160,7 @@ def forms_for(
 def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
     """The arguments for each of `FORMS` that a provider supports; do not modify."""
     none: dict[str, Form] = {"none": {}}
-    schema = rewritten(schema_of(kind), _bounded)
+    schema = rewritten(schema_of(sent(kind)), _bounded)
     match provider:
         case "openai":
             named = {"name": kind.__name__, "schema": schema, "strict": False}

@@ -16,7 +16,8 @@ from typing import Any
 
 # fmt: off
 from manyheads.asking.replies.base import (
-    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, uniform_score, whole_number,
+    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, open_ended,
+    sent, uniform_score, whole_number,
 )
 from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
 from manyheads.asking.replies.shared import (

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
@@ -49,6 +49,9 @@ class ReplyModel(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
+    sent_as: ClassVar["type[ReplyModel] | None"] = None
+    """The type whose schema is sent with a request in place of this one's, see `open_ended`."""
+
     def spoken(self) -> str:
         """The reply as shown to others without a template in `prompts/spoken/`; by default its first text."""
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
@@ -72,10 +75,26 @@ def numbered(kind: type[R], field: str, most: int, least: int = 1) -> type[R]:
     return limited(kind, field, int, BeforeValidator(whole_number), ge=least, le=most)
 
 
+def open_ended(narrow: type[R], wide: type[ReplyModel]) -> type[R]:
+    """`narrow`, sent with the schema of `wide`: limits that change within a run stand in the form and are checked in the reply.
+
+    Providers compile each new schema, and cache nothing behind one that differs.
+    """
+    narrow.sent_as = wide
+    return narrow
+
+
+def sent(kind: type[Any]) -> type[Any]:
+    """The type whose schema is sent for a reply; of another class itself."""
+    return getattr(kind, "sent_as", None) or kind
+
+
 @cache
 def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
     """`kind`, under its own name, with mix-ins."""
     made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, __doc__=kind.__doc__)
+    if any(base.sent_as for base in bases):
+        made.sent_as = mixed(sent(kind), *map(sent, bases))
     return cast(type[R], made)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from manyheads.asking.replies import ReplyModel, limited, numbered
+from manyheads.asking.replies import ReplyModel, numbered
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
@@ -19,7 +19,7 @@ from manyheads.systems.mamorx import figures, novelty, references, replies
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.replies import BestReview, Inquiry, Plan, WrittenReview
+from manyheads.systems.mamorx.replies import BestReview, Plan, WrittenReview
 from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.tools import ASK, DELEGATE, PURSUE, TOOLS, PhraseArguments
@@ -191,8 +191,7 @@ class Questioning:
     async def _inquire(self, turn: int) -> bool:
         """By fields of the reply."""
         desk, most = self.desk, min(AT_ONCE, self._left)
-        kind = desk.run.reply_type(LEADER, "inquire", replies.Inquiries)
-        kind = limited(kind, "inquiries", list[Inquiry], max_length=most)
+        kind = replies.inquiries_of(desk.run.reply_type(LEADER, "inquire", replies.Inquiries), most)
         reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._so_far)
         # Within a tool turn that a refusal cut short, experts may have been asked in other words.
         put = partial(self._exchange, turn=turn, nested=desk.uses_tools(LEADER))

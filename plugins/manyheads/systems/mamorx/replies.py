@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered
+from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered, open_ended
 
 Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
 """The experts of a review's leader."""
@@ -48,6 +48,11 @@ class Inquiries(ReplyModel):
     step: Text
     assessment: Text
     inquiries: list[Inquiry]
+
+
+def inquiries_of(kind: type[Inquiries], most: int) -> type[Inquiries]:
+    """A maximum number of questions, as many as are left."""
+    return open_ended(limited(kind, "inquiries", list[Inquiry], max_length=most), kind)
 
 
 class SectionChoice(ReplyModel):
@@ -130,7 +135,7 @@ class Correction(ReplyModel):
 def correction_of(kind: type[Correction], last: int, most: int) -> type[Correction]:
     """A maximum number of points, numbered up to the last."""
     point = numbered(CorrectedPoint, "number", last)
-    return limited(kind, "points", list[point], max_length=most)
+    return open_ended(limited(kind, "points", list[point], max_length=most), kind)
 
 
 class NoveltyReport(ReplyModel):

@@ -24,10 +24,10 @@ def scored(
     reply: Idea, number: int, by: str, turn: int, references: Sequence[Cited], weight: float, **more: Any
 ) -> ScoredIdea:
     """An idea as proposed; its confidence is clarity + feasibility + `weight` × novelty."""
-    own = reply.model_dump(include=set(ScoredIdea.model_fields))
+    own = reply.model_dump(include=set(ScoredIdea.model_fields)) | more
     confidence = reply.clarity + reply.feasibility + weight * reply.novelty
     cited = [each.evidence for each in references]
-    return ScoredIdea(**own, **more, number=number, by=by, turn=turn, references=cited, confidence=confidence)
+    return ScoredIdea(**own, number=number, by=by, turn=turn, references=cited, confidence=confidence)
 
 
 MOST_CITED = 100
@@ -114,6 +114,12 @@ class Archive(Thread):
     def text(self) -> str:
         return f"{self.topic}\n\n{super().text()}".strip()
 
+    def standing(self) -> str:
+        """A yes or no needs no whole ideas: of this turn's, who proposed them, their titles and thoughts."""
+        now = [idea for idea in self.ideas if idea.turn == self.turn]
+        told = (f"{idea.by}: {idea.title}\n{idea.thought or ''}".strip() for idea in now)
+        return "\n\n".join([self.topic, *self.summaries, *told])
+
 
 async def find_ideas(
     run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
@@ -156,25 +162,25 @@ async def propose_ideas(
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.query(config.queries_whole) if previous else topic
         references = await papers_for_idea(run, archive.turn, query)
-        # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
-        table = previous and run.wording(previous)
+        # R_k,i-1 is shown once, where it was said in this turn: the discussion only grows from one prompt to the next.
+        above = previous and previous.number in [reply.idea for reply in archive.replies]
         variables = {
             "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
-            "references": references, "previous": previous, "summaries": list(archive.summaries),
+            "references": references, "previous": previous, "above": above, "summaries": list(archive.summaries),
             "starts": [each.whole for each in run.material.ideas] if run.material else [],
-            "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
+            "replies": list(archive.replies),
         }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
-        kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
-        kind = idea_after(kind, number - 1) if previous else kind
+        number = numbered + len(archive.ideas) + 1
+        kind = idea_after(run.reply_type("scientist", "idea", Idea), number - 1 if previous else 0)
         reply, guests = await speak(run, team, question, kind, context=archive.text())
         if reply is None:
             continue
-        weight, round_ = config.novelty_weight, len(discarded) + 1
-        idea = scored(reply, number, member.name, archive.turn, references, weight, round=round_)
+        more: dict[str, Any] = {"round": len(discarded) + 1, **({} if previous else {"builds_on": None})}
+        idea = scored(reply, number, member.name, archive.turn, references, config.novelty_weight, **more)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         # the next speaker's query; at a turn's end the summary comes first

@@ -5,7 +5,17 @@ from typing import Annotated
 from pydantic import Field
 
 from manyheads.asking.replies import Abstract, Judgement
-from manyheads.asking.replies.base import Choice, Percent, ReplyModel, Score, Text, limited, mixed, numbered
+from manyheads.asking.replies.base import (
+    Choice,
+    Percent,
+    ReplyModel,
+    Score,
+    Text,
+    limited,
+    mixed,
+    numbered,
+    open_ended,
+)
 
 
 class Decision(ReplyModel):
@@ -49,7 +59,7 @@ class Idea(ReplyModel):
 
 
 class Lineage(ReplyModel):
-    """Mixed into an idea if there are others to refine."""
+    """Mixed into the ideas of a team."""
 
     thought: Text
     builds_on: Annotated[int, Field(ge=0)]
@@ -109,14 +119,15 @@ def vote_among(kind: type[Vote], count: int) -> type[Vote]:
 
 
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
-    """An idea that may refine one of several: it says which, before its details."""
-    return numbered(mixed(kind, kind, Lineage), "builds_on", count, least=0)
+    """An idea that may refine one of several: it says which, before its details; 0 where there is none."""
+    lineage = mixed(kind, kind, Lineage)
+    return open_ended(numbered(lineage, "builds_on", count, least=0), lineage)
 
 
 def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
-    """A self-review against a number of papers: its schema shows the number of comparisons."""
+    """A self-review against a number of papers: its form shows the number of comparisons."""
     overlap = numbered(Overlap, "paper", count)
-    return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
+    return open_ended(limited(kind, "overlaps", list[overlap], min_length=count, max_length=count), kind)
 
 
 class Interests(ReplyModel):

@@ -7,7 +7,7 @@ A package brings, by entry points of these groups:
 - `manyheads.readers`: a `DocumentReader`.
 - `manyheads.formats`: a package with YAML files, formats of corpora.
 - `manyheads.sources`: a class of `Source`, or of `HttpService`.
-- `manyheads.measures`: a function of a `Subject`, which gives a number, true or false, or None.
+- `manyheads.measures`: a function of a `Subject`, which gives a number, true or false, or None; one of novelty also takes papers.
 - `manyheads.hosts`: a module with `make_host`.
 
 Names here keep their meaning; all others, but those of `manyheads` itself, may change from one version to the next. A module

@@ -110,6 +110,7 @@ manyheads review abstracts.jsonl --form rating --repeats 5""",
     "report": "manyheads report my-run",
     "measure": """
 manyheads measure abstracts.jsonl --corpus sample -o measures.jsonl
+manyheads measure --axioms --corpus sample
 manyheads measure idea.md --against services -s literature.before=2015""",
     "search": 'manyheads search "tactile grasping" --source local --before 2015',
     "eval": "manyheads eval rebuttal-novelty -m openai/gpt-4o-mini --budget money=2",

@@ -18,6 +18,7 @@ from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 if TYPE_CHECKING:
     from manyheads.core.texts import Subject
     from manyheads.corpus.vectors import Embedder
+    from manyheads.measures.axioms import AxiomShare
     from manyheads.measures.scores import Score
 
 
@@ -25,7 +26,7 @@ class Measuring(Options):
     texts: Annotated[
         tuple[Path, ...],
         typer.Argument(metavar="TEXT|RUN…", autocompletion=completion.runs, callback=runs_found),
-    ]
+    ] = ()
     """Text files, .jsonl files of abstracts, or run folders."""
     against: Literal["corpus", "services"] = "corpus"
     """Compare with the papers of a corpus, or with those that literature services find."""
@@ -60,12 +61,24 @@ class Measuring(Options):
     """List the nearest papers."""
     replies: bool = False
     """Instead, count by role and task how many replies of the runs were valid at the first attempt."""
+    axioms: bool = False
+    """Instead, test on papers of the corpus which axioms of novelty HD, CD, ON, RND and --measure keep."""
+    cases: Annotated[int, Field(ge=1)] = 100
+    """With --axioms: number of papers."""
+    seed: int = 0
+    """With --axioms: seed of their choice."""
     lines: Annotated[bool, typer.Option("--json")] = False
     """Print JSON, one text per line."""
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE")] = None
     """Write JSON Lines to a file."""
 
     def refuse_unused(self) -> None:
+        if bool(self.texts) == self.axioms:
+            raise typer.BadParameter("--axioms takes no texts" if self.axioms else "name a text or a run")
+        if self.axioms and (self.against, self.replies, self.exclude) != ("corpus", False, ()):
+            raise typer.BadParameter(
+                "--axioms works with neither --against services, --replies nor --exclude"
+            )
         if self.against == "services":
             unused = {"--corpus": self.corpus is not None, "--rnd": self.rnd}
         else:
@@ -83,12 +96,14 @@ def measure(how: Measuring, placement: Placement) -> None:
     combines all three (VirSci). Several texts get means with confidence intervals. With --against services, only CD and CI
     are computed, using papers from any year unless literature.before is set.
     """
+    how.refuse_unused()
     if how.replies:
         return _replies(how.texts, how.lines, how.out)
+    if how.axioms:
+        return _axioms(how, placement)
     from manyheads.core.texts import read_subjects
     from manyheads.measures.packages import values_of
 
-    how.refuse_unused()
     subjects = [subject for path in how.texts for subject in read_subjects(path)]
     extra = values_of(how.measure, subjects)
     by = _by_services if how.against == "services" else _by_corpus
@@ -132,6 +147,52 @@ def _by_corpus(subjects: "Sequence[Subject]", how: Measuring, placement: Placeme
             rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
             exclude=how.exclude, exclude_same_title=how.exclude_same_title,
         )  # fmt: skip
+
+
+def _axioms(how: Measuring, placement: Placement) -> None:
+    from manyheads.cli.progress import building
+    from manyheads.config import RunConfig
+    from manyheads.measures.axioms import Measures, axiom_shares
+    from manyheads.measures.corpus import measuring_corpus
+    from manyheads.measures.packages import measure_named
+    from manyheads.measures.scores import as_lines
+
+    extra = {name: measure_named(name, compares=True) for name in how.measure}
+    with building() as progress:
+        bank = measuring_corpus((), how.corpus, how.embedding, progress)
+    with placement.spread(RunConfig(), bank.model, how.embedding or bank.model.name) as model:
+        rnd = (how.rnd_papers, how.rnd_neighbours) if how.rnd else None
+        measures = Measures(how.neighbours, how.normalise or "year", rnd, extra)
+        found = axiom_shares(replace(bank, model=model), measures, cases=how.cases, seed=how.seed)
+    if how.out is not None:
+        write_or_print(as_lines(found), how.out)
+    if how.lines:
+        return write_or_print(as_lines(found), None, as_json=True)
+    _show_axioms(found, bank.meta.name)
+
+
+def _show_axioms(found: "Sequence[AxiomShare]", corpus: str) -> None:
+    from rich.table import Table
+
+    from manyheads.measures.axioms import AXIOMS, KEPT
+
+    table = Table(box=None, padding=(0, 1, 1, 0))
+    table.add_column("the value", min_width=18)
+    shares = {(one.measure, one.axiom): one for one in found}
+    for name in (names := list(dict.fromkeys(one.measure for one in found))):
+        table.add_column(name.upper())
+    for axiom in AXIOMS:
+        row = [shares[name, axiom.name] for name in names]
+        said = ("can't be told" if one.verdict == "unknown" else one.verdict for one in row)
+        ends = (
+            "" if one.share is None else f"\n{one.share:.2f}\n{one.low:.2f}–{one.high:.2f}" for one in row
+        )
+        table.add_row(f"{axiom.number} {axiom.change} {axiom.papers}", *map(str.__add__, said, ends))
+    say(f"{corpus}: the share of {found[0].drawn} papers for which each axiom is kept, and its 95% interval")
+    safe_console().print(table, markup=False)
+    say(
+        f"kept, broken: the whole interval is above, below {KEPT:g}. Axioms: arXiv 2604.15145 (without its 5 and 6)"
+    )
 
 
 def _by_services(subjects: "Sequence[Subject]", how: Measuring, placement: Placement) -> "list[Score]":

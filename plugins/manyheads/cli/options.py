@@ -265,10 +265,11 @@ NAME = re.compile(r"([^/#\n\0]{1,200})(#\d+)?")
 """What may be a run's name, with the number of an idea."""
 
 
-def runs_found(named: list[Any]) -> list[Any]:
+def runs_found(named: list[Any] | None) -> list[Any]:
     """Put the folders of runs in place of their names; leave out the index page of runs, which `runs/*` matches too."""
     from manyheads.report.index import INDEX, is_ours, run_named
 
+    named = named or []
     paths = [Path(str(each)) for each in named]
     ours = [path.name == INDEX and len(named) > 1 and is_ours(path.parent) for path in paths]
     found = [each for each, left_out in zip(named, ours, strict=True) if not left_out]

@@ -209,15 +209,15 @@ def need_counts(papers: Papers, normalise: Normalise) -> None:
         raise MeasureError(f"CI and ON: {what}, too few", hint=hint)
 
 
-def need_field(papers: Papers, around: int, own: int) -> None:
-    """Raises `MeasureError` if there are too few papers for RND."""
+def need_field(papers: Papers, around: int, own: int, whose: str = "the corpus") -> None:
+    """Raises `MeasureError` if there are too few papers for RND; `whose` they are is said."""
     if len(papers) < around or len(papers) <= own:
         # Sizes in the paper's proportion that leave most of the field outside a neighbourhood.
         fitting, larger = min(around, len(papers) // 3), "measure against a larger corpus"
         smaller = f"--rnd-papers {fitting} --rnd-neighbours {min(own, max(1, fitting // 2))}"
         raise MeasureError(
             f"RND: the {around} papers nearest to a text (P), each with the {own} nearest to it (Q), "
-            f"need {max(around, own + 1)} past papers; the corpus has {len(papers)}",
+            f"need {max(around, own + 1)} past papers; {whose} has {len(papers)}",
             hint=f"{smaller} fit this corpus, but give other values; or {larger}" if fitting else larger,
         )
 

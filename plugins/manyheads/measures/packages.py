@@ -1,33 +1,48 @@
 """Measures that other packages bring: a function of a text."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import Any, Protocol
 
 from manyheads.base import entry_points
 from manyheads.base.errors import ConfigError, MeasureError
+from manyheads.base.papers import Paper
 from manyheads.core.texts import Subject
 
 GROUP = "manyheads.measures"
 """The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
 MEASURES = ("hd", "cd", "ci", "on", "rnd")
 """Ours, in the order of tables."""
-Measure: TypeAlias = Callable[[Subject], float | bool | None]
-"""A text's value; None if it has none. The `source` of a run's text is its folder."""
 
 
-def measure_named(name: str) -> Measure:
-    """A measure of another package; raises `ConfigError` if there is none of this name, it is no function, or we have one."""
+class Measure(Protocol):
+    """A text's value; None if it has none. The `source` of a run's text is its folder."""
+
+    def __call__(self, text: Subject, *papers: Sequence[Paper]) -> float | bool | None: ...
+
+
+def measure_named(name: str, *, compares: bool = False) -> Measure:
+    """A measure of another package.
+
+    Args:
+        compares: whether it must take the papers to compare the text with, as its second argument.
+
+    Raises:
+        ConfigError: there is none of this name, it is no such function, or we have one.
+    """
     if name in MEASURES:
         hint = "rename the entry point of the package's measure"
         raise ConfigError(f"{name}: a measure of manyheads has this name", hint=hint)
     found: Any = entry_points.load(GROUP, name, "measure")
     if not callable(found):
         raise entry_points.misfit(GROUP, name, "a function of a text")
+    if compares and len(signature(found).parameters) < 2:
+        raise entry_points.misfit(GROUP, name, "a function of a text and of the papers to compare it with")
 
-    def measure(text: Subject) -> float | bool | None:
+    def measure(text: Subject, *papers: Sequence[Paper]) -> float | bool | None:
         try:
-            value: object = found(text)
+            value: object = found(text, *papers)
         except Exception as error:  # other packages may raise anything
             told = f"{text.source}: the measure {name!r} failed: {type(error).__name__}: {error}"
             package = entry_points.package_of(entry_points.point(GROUP, name, "measure"))

@@ -120,7 +120,7 @@ class Papers:
     ) -> "Papers":  # fmt: skip
         """From columns of equal length, in any order."""
         order = sorted(range(len(ids)), key=lambda row: (years[row], ids[row]))
-        return cls(tuple(ids), tuple(titles), tuple(years), tuple(citations), vectors)._at(order)
+        return cls(tuple(ids), tuple(titles), tuple(years), tuple(citations), vectors).at(order)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -128,9 +128,10 @@ class Papers:
     def without(self, ids: Collection[str]) -> "Papers":
         """The papers without some; the same object if it has none of them."""
         rows = [row for row, one in enumerate(self.ids) if one not in ids]
-        return self if len(rows) == len(self) else self._at(rows)
+        return self if len(rows) == len(self) else self.at(rows)
 
-    def _at(self, rows: list[int]) -> "Papers":
+    def at(self, rows: Sequence[int]) -> "Papers":
+        """The papers of these rows; they must be in the order of all."""
         columns: Any = {name: tuple(getattr(self, name)[row] for row in rows) for name in _COLUMNS}
         return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
 

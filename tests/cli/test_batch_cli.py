@@ -14,7 +14,7 @@ from support.arenas import arena
 from support.batches import BatchLLM
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.corpora import built
-from support.hosts import SLOWLY
+from support.hosts import HOSTS
 from support.papers import papers
 from support.requests import Request
 from support.suites import write_suite
@@ -57,7 +57,8 @@ def sizes(llm: BatchLLM) -> list[int]:
     return [len(each.bodies) for each in llm.batches]
 
 
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", HOSTS)
 def test_reviews_of_many_texts_are_one_batch_at_half_price(
     home: Path, host: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -81,7 +82,7 @@ def test_reviews_of_many_texts_are_one_batch_at_half_price(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-@pytest.mark.parametrize("host", SLOWLY)
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_command_fetches_what_it_has_sent(
     home: Path, host: str, wire: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,19 @@ async def test_a_refused_form_is_left_out_in_the_next_batch(host: Hosting) -> No
     assert forms == ["json_schema", "json_object"]
 
 
+async def test_looks_that_fail_for_long_send_nothing_again(
+    host: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PATIENCE", 0)
+    with served(busy=2) as llm:
+        async with host(batched(llm, "openai")) as on:
+            assert subjects(await asyncio.gather(on.ask(about("owls")), on.ask(about("bats", 1)))) == [
+                "owls",
+                "bats",
+            ]
+    assert [len(each.bodies) for each in llm.batches] == [2]
+
+
 async def test_large_requests_are_several_batches(host: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MOST_LINES", 5)
     with served() as llm:

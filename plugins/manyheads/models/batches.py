@@ -9,24 +9,22 @@ import json
 import logging
 import re
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from manyheads.base.files import FileLock, LockedError, cache_folder, make_folder, read_text, replace_text
 from manyheads.base.http import GarbledError, Limiter, Pace, RefusedError, Retry
 from manyheads.base.text import hash_of
 from manyheads.models.answers import Object, SoundTransport, fields_of, json_of
 
-QUIET = 2.0
-"""Seconds without a new request after which those that wait are sent."""
-POLL, LONGEST_POLL, PATIENCE = 5.0, 60.0, 30
-"""Seconds between two looks at a batch, which grow; retries of a look that fails."""
-TELL = 600.0
-"""Seconds between two lines about a batch that waits."""
+QUIET, POLL, LONGEST_POLL, TELL = 2.0, 5.0, 60.0, 600.0
+"""Seconds: without a new request, before those that wait are sent; between two looks at a batch, at first and at most; between two
+lines about one that waits."""
+PATIENCE = 30
+"""Retries of a look that fails."""
 MOST_LINES, MOST_BYTES, MOST_RESULTS = 10_000, 100_000_000, 500_000_000
 """Of one batch; the providers take more."""
 EXPIRED = 408
@@ -35,16 +33,9 @@ STATUSES = {"invalid_request_error": 400, "not_found_error": 404, "request_too_l
 """Of Anthropic's errors, whose lines have no status; the others pass, as 500."""
 _OWN = ("host", "content-length", "content-type", "accept-encoding", "connection", "idempotency-key")
 log = logging.getLogger("manyheads")
+T = TypeVar("T")
 Answer: TypeAlias = tuple[int, Any]
 """A status, and the JSON of the body."""
-
-
-class BatchLine(NamedTuple):
-    """A request that waits; the digest is of what is asked, where, and with which key."""
-
-    digest: str
-    body: Object
-    answer: asyncio.Future[Answer]
 
 
 @dataclass
@@ -54,7 +45,8 @@ class Batch:
     Attributes:
         sent: in seconds of `time.time`.
         ids: of its lines without an answer yet; each begins with the digest of its request.
-        waiting: requests by the id of their line.
+        claimed: ids of lines that requests wait for. No two get the same, or one answer would be a copy of the other.
+        answers: by id, once it has ended.
     """
 
     id: str
@@ -62,36 +54,16 @@ class Batch:
     sent: float
     ids: set[str]
     lock: FileLock
-    waiting: dict[str, asyncio.Future[Answer]] = field(default_factory=dict[str, asyncio.Future[Answer]])
-    busy: bool = False
-
-    @property
-    def awaited(self) -> dict[str, asyncio.Future[Answer]]:
-        """The requests that still wait."""
-        return {name: one for name, one in self.waiting.items() if not one.done()}
-
-    def claim(self, line: BatchLine) -> bool:
-        """Let a request wait for a line that asks the same, if one is free."""
-        free = sorted(each for each in self.ids - self.awaited.keys() if each.startswith(line.digest))
-        self.waiting |= dict.fromkeys(free[:1], line.answer)
-        return bool(free)
+    claimed: set[str] = field(default_factory=set[str])
+    answers: asyncio.Task[dict[str, Answer]] | None = None
 
     def keep(self) -> None:
         """Record the lines without an answer; no file is left if there is none."""
         if self.ids:
             record = {"id": self.id, "sent": self.sent, "ids": sorted(self.ids)}
-            replace_text(self.path, json.dumps(record))
-        else:
-            self.path.unlink(missing_ok=True)
-            self.lock.path.unlink(missing_ok=True)
-
-    def deliver(self, answers: Mapping[str, Answer]) -> None:
-        """Give each request its answer, once: a second question of the same words must get an answer of its own."""
-        for name, one in self.awaited.items():
-            one.set_result(answers.get(name, (EXPIRED, {"error": "its batch has no line for it"})))
-            self.ids.discard(name)
-        self.waiting = {}
-        self.keep()
+            return replace_text(self.path, json.dumps(record))
+        for path in (self.path, self.lock.path):
+            path.unlink(missing_ok=True)
 
 
 class BatchTransport(SoundTransport):
@@ -101,17 +73,15 @@ class BatchTransport(SoundTransport):
         super().__init__(client, provider)
         self._openai = provider == "openai"
         self._place = "../batches" if self._openai else "messages/batches"
-        self._queue, self._batches = list[BatchLine](), list[Batch]()
+        self._bodies, self._size, self._last = dict[str, Object](), 0, 0.0
+        self._sending: asyncio.Task[Batch] | None = None
+        self._batches, self._tasks = list[Batch](), set[asyncio.Task[Any]]()
         self._earlier: dict[Path, str] | None = None
-        self._tasks = set[asyncio.Task[None]]()
-        self._timer: asyncio.TimerHandle | None = None
         self._like: Any = None  # a single request, whose address and key the others have
         self._kind: Any = None  # the client's class of responses
 
     async def aclose(self) -> None:
         """Wait no longer; what was sent stays recorded."""
-        if self._timer:
-            self._timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -121,59 +91,68 @@ class BatchTransport(SoundTransport):
 
     async def response(self, request: Any) -> Any:
         """The answer of the request's line in a batch."""
-        self._like, body = request, json.loads(await request.aread())
+        self._like, body = request, json.loads(content := await request.aread())
         keys = [request.headers.get(name) for name in ("authorization", "x-api-key")]
         digest = hash_of(json.dumps([str(request.url), keys, body], sort_keys=True))[:40]
         body.pop("stream", None)
-        line = BatchLine(digest, body, asyncio.get_running_loop().create_future())
-        if not self._is_earlier(line):
-            self._queue.append(line)
-        if self._timer:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(QUIET, self._flush)
-        status, told = await line.answer
+        if not (found := self._earlier_line(digest)):
+            name, sending = self._put(body, digest, len(content))
+            found = name, await asyncio.shield(sending)
+        name, batch = found
+        try:
+            if not batch.answers or (batch.answers.done() and batch.answers.exception()):
+                batch.answers = self._begin(self._fetch(batch))
+            answers = await asyncio.shield(batch.answers)
+        except BaseException:
+            batch.claimed.discard(name)
+            raise
+        if name in batch.ids:  # claimed after the others
+            batch.ids.discard(name)
+            batch.keep()
+        status, told = answers.get(name, (EXPIRED, {"error": "its batch has no line for it"}))
         return self._kind(status, json=told, request=request)
 
-    def _is_earlier(self, line: BatchLine) -> bool:
-        """Whether a batch of a process that has ended has this request."""
+    def _earlier_line(self, digest: str) -> tuple[str, Batch] | None:
+        """The line that asks the same in a batch of a process that has ended."""
         if self._earlier is None:
             self._earlier = {path: read_text(path) for path in (cache_folder() / "batches").glob("*.json")}
-        for path in [path for path, text in self._earlier.items() if line.digest in text]:
+        for path in [path for path, text in self._earlier.items() if digest in text]:
             del self._earlier[path]
             with suppress(OSError, ValueError, LockedError):
                 lock = FileLock(path.with_suffix(".lock"), mode="r+")
                 record = json.loads(read_text(path))
                 self._batches.append(Batch(record["id"], path, record["sent"], {*record["ids"]}, lock))
-        return any(batch.claim(line) for batch in self._batches)
-
-    def _flush(self) -> None:
-        """Send what waits, and look at the batches with claimed lines."""
-        queue, self._queue = [line for line in self._queue if not line.answer.done()], []
-        sizes = accumulate(max(len(json.dumps(line.body)), MOST_BYTES // MOST_LINES) for line in queue)
-        parts = groupby(zip(sizes, queue, strict=True), lambda pair: pair[0] // MOST_BYTES)
-        for lines in [[line for _, line in part] for _, part in parts]:
-            self._start(self._send(lines), [line.answer for line in lines])
         for batch in self._batches:
-            if batch.awaited and not batch.busy:
-                self._start(self._fetch(batch), batch.waiting.values())
+            free = (each for each in batch.ids if each.startswith(digest) and each not in batch.claimed)
+            if name := min(free, default=None):
+                batch.claimed.add(name)
+                return name, batch
+        return None
 
-    def _start(self, work: Coroutine[Any, Any, None], waiting: Iterable[asyncio.Future[Answer]]) -> None:
-        """Work beside the requests; they get its error."""
+    def _put(self, body: Object, digest: str, size: int) -> tuple[str, asyncio.Task[Batch]]:
+        """Put a request into the next batch; returns its line's id, and what sends the batch."""
+        self._size += max(size, MOST_BYTES // MOST_LINES)
+        if not self._sending or self._size > MOST_BYTES:
+            self._bodies, self._size = {}, max(size, MOST_BYTES // MOST_LINES)
+            self._sending = self._begin(self._send(self._bodies))
+        self._last, name = time.monotonic(), f"{digest}-{len(self._bodies)}"
+        self._bodies[name] = body
+        return name, self._sending
 
-        def ended(task: asyncio.Task[None]) -> None:
-            self._tasks.discard(task)
-            error = None if task.cancelled() else task.exception()
-            for one in waiting:
-                if error and not one.done():
-                    one.set_exception(error)
-
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         self._tasks.add(task := asyncio.create_task(work))
-        task.add_done_callback(ended)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
-    async def _send(self, lines: Sequence[BatchLine]) -> None:
-        named = {f"{line.digest}-{number}": line for number, line in enumerate(lines)}
+    async def _send(self, bodies: Mapping[str, Object]) -> Batch:
+        """Send a batch once no more requests come."""
+        # each request puts it off
+        while bodies is self._bodies and (rest := self._last + QUIET - time.monotonic()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(rest)
+        if bodies is self._bodies:
+            self._sending = None
         try:
-            batch = await self._create({name: line.body for name, line in named.items()})
+            batch = await self._create(bodies)
         except RefusedError as error:
             if error.status in (404, 405, 501):
                 raise RefusedError(405, text="the server takes no batches: leave out --batch") from error
@@ -181,19 +160,20 @@ class BatchTransport(SoundTransport):
         make_folder(folder := cache_folder() / "batches")
         path = folder / f"{hash_of(str(self._like.url))[:8]}-{batch}.json"
         lock = FileLock(path.with_suffix(".lock"))
-        waiting = {name: line.answer for name, line in named.items()}
-        self._batches.append(sent := Batch(batch, path, time.time(), {*named}, lock, waiting))
+        self._batches.append(sent := Batch(batch, path, time.time(), {*bodies}, lock, {*bodies}))
         sent.keep()
-        await self._fetch(sent)
+        return sent
 
-    async def _fetch(self, batch: Batch) -> None:
-        """Wait until a batch has ended, and give its requests their answers."""
-        batch.busy, answers = True, dict[str, Answer]()
+    async def _fetch(self, batch: Batch) -> dict[str, Answer]:
+        """The answers of a batch that has ended, by the ids of its lines."""
+        answers = dict[str, Answer]()
         try:
             told = await self._ended(batch)
+            files = [_id(told, key) for key in ("output_file_id", "error_file_id") if told.get(key)]
+            places = [f"../files/{file}/content" for file in files]
             if told.get("status") == "failed":  # as a whole: no line was asked
-                answers |= {name: (424, {"error": json.dumps(told.get("errors"))}) for name in batch.waiting}
-            for place in self._results(batch.id, told):
+                answers = {name: (424, {"error": json.dumps(told.get("errors"))}) for name in batch.ids}
+            for place in places if self._openai else [f"{self._place}/{batch.id}/results"]:
                 for text in (await self._call("GET", place, most=MOST_RESULTS)).splitlines():
                     with suppress(GarbledError):
                         line = fields_of(json_of(text))
@@ -201,14 +181,15 @@ class BatchTransport(SoundTransport):
         except RefusedError as error:
             if error.status not in (404, 410):  # else the provider has it no longer
                 raise
-        finally:
-            batch.busy = False
-        batch.deliver(answers)
+        batch.ids -= batch.claimed  # at once: a record of thousands is written once
+        batch.keep()
+        return answers
 
     async def _ended(self, batch: Batch) -> Object:
         """What the provider says of a batch that has ended."""
-        pause, due, since = POLL, 0.0, time.strftime("%d %b %H:%M", time.localtime(batch.sent))
+        pause, due, since = QUIET, 0.0, time.strftime("%d %b %H:%M", time.localtime(batch.sent))
         while True:
+            await asyncio.sleep(pause)
             told = fields_of(json_of(await self._call("GET", f"{self._place}/{batch.id}")))
             status = told.get("status", told.get("processing_status"))
             if status in ("completed", "failed", "expired", "cancelled", "ended"):
@@ -216,8 +197,7 @@ class BatchTransport(SoundTransport):
             if time.monotonic() >= due:
                 due, counts = time.monotonic() + TELL, json.dumps(told.get("request_counts"))[:200]
                 log.warning("batch %s: waits since %s: %s", batch.id, since, counts.strip("{}"))
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, LONGEST_POLL)
+            pause = min(max(POLL, 1.5 * pause), LONGEST_POLL)
 
     async def _create(self, bodies: Mapping[str, Object]) -> str:
         """Send the bodies of requests by their ids; returns the batch's id."""
@@ -231,15 +211,6 @@ class BatchTransport(SoundTransport):
             )
             order = {"input_file_id": _id(sent), "endpoint": line["url"], "completion_window": "24h"}
         return _id(json_of(await self._call("POST", self._place, json=order)))
-
-    def _results(self, batch: str, told: Object) -> list[str]:
-        """The places of an ended batch's lines."""
-        files = [_id(told, key) for key in ("output_file_id", "error_file_id") if told.get(key)]
-        return (
-            [f"../files/{each}/content" for each in files]
-            if self._openai
-            else [f"{self._place}/{batch}/results"]
-        )
 
     async def _call(self, method: str, place: str, *, most: int = 1_000_000, **content: Any) -> bytes:
         """Send a request to a place relative to the address of single requests; a look is retried."""

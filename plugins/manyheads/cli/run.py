@@ -81,8 +81,8 @@ def print_estimate(
     safe_console().print(table, markup=False)
     say(
         f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
-        "the maximum number of papers per search.\nReasoning models and repeated requests cost more. To correct estimates by runs of "
-        "yours: manyheads estimate --against RUN…"
+        "the maximum number of papers per search.\nReasoning and repeated requests come on top, unless runs of yours correct the "
+        "estimate: manyheads estimate --against RUN…"
     )
     for each in made.basis:
         say(f"The estimate is {each}.")

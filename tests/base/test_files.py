@@ -152,3 +152,26 @@ def test_large_files_are_read_on_request(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "large").write_bytes(b"b" * 200_000)
     assert not damaged_files(tmp_path)
     assert damaged_files(tmp_path, whole=True) == ["large"]
+
+
+def test_holes_are_zeros(tmp_path: Path) -> None:
+    bank = tmp_path / "bank"
+    with bank.open("wb") as file:
+        for place in (300_000, 5_000_000):
+            file.seek(place)
+            file.write(b"data")
+        file.truncate(9_000_000)
+    record_checksums(tmp_path)
+    whole = bank.read_bytes()
+    bank.unlink()
+    bank.write_bytes(whole)  # without holes
+    assert damaged_files(tmp_path) == []
+    for place in (0, 300_001, 4_000_000, 5_000_003, 8_999_999):
+        bank.write_bytes(whole[:place] + b"x" + whole[place + 1 :])
+        assert damaged_files(tmp_path) == ["bank"]
+        os.truncate(bank, 0)
+        with bank.open("r+b") as file:  # with holes again
+            file.truncate(9_000_000)
+            file.seek(place)
+            file.write(b"x")
+        assert damaged_files(tmp_path) == ["bank"]

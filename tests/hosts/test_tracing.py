@@ -14,11 +14,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from manyheads import ask
 from manyheads.base.errors import UserError
+from manyheads.core import Message
 from manyheads.hosts.agentscope import pipeline_of
+from support.caches import PromptCache
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import TOPIC, Native, small
+from support.native import TOPIC, Hosting, Native, small
+from support.turns import model
+from support.turns import turn as turn_of
 
 
 @pytest.fixture
@@ -145,3 +149,15 @@ async def test_nothing_where_it_is_not_installed(
     folder = await Native("autogen", small("single", llm), tmp_path).run(TOPIC)
     assert result_of(folder)["finished"]
     assert not ours(spans)
+
+
+async def test_a_request_tells_what_it_read_from_a_cache(
+    llm: LLM, spans: InMemorySpanExporter, host: Hosting
+) -> None:
+    llm.cache, paper = PromptCache(), "A line of a paper on owls.\n" * 400
+    async with host(model(llm)) as on:
+        spent = [(await on.ask(turn_of(Message(f"{paper}How {word}?")))).usage for word in ("new", "sound")]
+    chats = [told(span) for span in spans.get_finished_spans() if span.name.startswith("chat ")]
+    cached = [span.get("gen_ai.usage.cache_read.input_tokens", 0) for span in chats]
+    assert cached == [usage.cached_tokens for usage in spent]
+    assert 0 == cached[0] < cached[1] < chats[1]["gen_ai.usage.input_tokens"]

@@ -173,7 +173,7 @@ async def _called(tools: Mapping[str, Tool], call: Sent, ledger: Ledger) -> Tool
     return tool_call(name, arguments, result, failed=failed)
 
 
-def _spent(answer: Sent) -> tuple[int, int, object, bool]:
+def _spent(answer: Sent) -> tuple[int, int, object, bool, tuple[int, int]]:
     usage, choice = answer["usage"], answer["choices"][0]
     cut = choice["finish_reason"] == "length"
-    return usage["prompt_tokens"], usage["completion_tokens"], choice["message"], cut
+    return usage["prompt_tokens"], usage["completion_tokens"], choice["message"], cut, (0, 0)

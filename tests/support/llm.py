@@ -15,10 +15,12 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from manyheads.base.http import GarbledError, RefusedError
+from support.caches import PromptCache
 from support.faults import OF_TEXT, Fault, spoil
 from support.fill import fill
 from support.http import Connection, Incoming, Server
@@ -52,6 +54,7 @@ class LLM(Server):
         delay: seconds before each answer.
         seed: what an answer's hash is taken of, `Request.seed` when left out.
         calls_file: a file that gets one JSON line for each request to a model, when it arrives.
+        cache: its cache of prompts, of which it tells in an answer's usage.
         port: one of the session's own when None; one of the system's when 0.
 
     Attributes:
@@ -74,11 +77,12 @@ class LLM(Server):
         delay: float = 0.0,
         seed: Callable[[Request], str] = lambda request: request.seed,
         calls_file: Path | None = None,
+        cache: PromptCache | None = None,
         port: int | None = None,
     ) -> None:
         self.answers, self.faults = dict(answers or {}), list(faults)
         self.tool_calls, self.reply = tool_calls, reply
-        self.delay, self.seed, self.calls_file = delay, seed, calls_file
+        self.delay, self.seed, self.calls_file, self.cache = delay, seed, calls_file, cache
         self.requests: list[Request] = []
         self.peak = self._under_way = 0
         self.port = port
@@ -176,7 +180,9 @@ class LLM(Server):
             answer = self._answer(request, fault)
             await connection.send_stream(STREAMED[request.wire], streamed(answer), cut=kind)
         else:
-            await connection.send(200, whole(self._answer(request, fault)), cut=kind)
+            answer = self._answer(request, fault)
+            cached = replace(answer, cache=self.cache.take(request)) if self.cache else answer
+            await connection.send(200, whole(cached), cut=kind)
 
     def _answer(self, request: Request, fault: Fault | None) -> Answer:
         if calls := self._calls(request):

@@ -37,6 +37,8 @@ class Answer:
     request: Request
     calls: tuple[Call, ...] = ()
     finish: Finish = "stop"
+    cache: tuple[int, int] | None = None
+    """Input tokens read from a cache and written to it; None where the server has none."""
 
     @property
     def model(self) -> str:
@@ -94,12 +96,24 @@ def error_body(wire: Wire, status: int, message: str) -> dict[str, Any]:
             return {"type": "error", "error": {"type": "api_error", "message": message}}
 
 
-def _openai_usage(answer: Answer) -> dict[str, int]:
-    return {
+def _openai_usage(answer: Answer) -> dict[str, Any]:
+    usage: dict[str, Any] = {
         "prompt_tokens": answer.input_tokens,
         "completion_tokens": answer.output_tokens,
         "total_tokens": answer.input_tokens + answer.output_tokens,
     }
+    if answer.cache:
+        usage["prompt_tokens_details"] = {"cached_tokens": answer.cache[0], "audio_tokens": 0}
+    return usage
+
+
+def _anthropic_usage(answer: Answer) -> dict[str, int]:
+    """Its input tokens are those behind the last mark."""
+    usage = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+    if answer.cache:
+        usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"] = answer.cache
+        usage["input_tokens"] -= sum(answer.cache)
+    return usage
 
 
 def _openai_calls(answer: Answer) -> list[dict[str, Any]]:
@@ -171,7 +185,7 @@ def _anthropic_whole(answer: Answer) -> dict[str, Any]:
         "content": _anthropic_blocks(answer),
         "stop_reason": answer.finish_word,
         "stop_sequence": None,
-        "usage": {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens},
+        "usage": _anthropic_usage(answer),
     }
 
 

@@ -243,6 +243,9 @@ class ModelConfig(Strict):
     """How to send the reply's schema with the prompt: `schema` (`json_schema`), `object` (`json_object` with the schema),
     or `none`. A server that refuses it is an error. `true` uses the first of these that the server accepts, `false`
     is `none`."""
+    prompt_cache: bool | None = None
+    """Whether requests steer the server's prompt cache (`prompt_cache_key`, Anthropic's `cache_control`); if omitted, only
+    on servers that document these fields, such as the providers' own."""
     price: Price | None = None
     """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
 

@@ -18,6 +18,10 @@ class Amount(BaseModel):
     """Input tokens."""
     output: float = Field(ge=0)
     """Output tokens."""
+    cached: float | None = Field(default=None, ge=0)
+    """Input tokens read from the provider's cache; as `input` if omitted."""
+    cache_write: float | None = Field(default=None, ge=0)
+    """Input tokens written to it; as `input` if omitted."""
 
 
 class Price(Amount):
@@ -42,7 +46,10 @@ class Usage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     input_tokens: int = 0
+    """All of them, cached or not, whatever the provider's way to count."""
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those read from the provider's cache, as far as it says so."""
     calls: int = 0
     cost: float | None = None
     estimated: int = 0
@@ -53,6 +60,7 @@ class Usage(BaseModel):
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             calls=self.calls + other.calls,
             cost=round(sum(costs), 10) if costs else None,
             estimated=self.estimated + other.estimated,

@@ -47,6 +47,8 @@ def _note_usage(span: "Span", usage: Usage) -> None:
             "manyheads.calls": usage.calls,
         }
     )
+    if usage.cached_tokens:
+        span.set_attribute("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens)
     if usage.cost is not None:
         span.set_attribute("manyheads.cost", usage.cost)
 

@@ -39,7 +39,8 @@ from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.engine.tracing import chat_span
 from manyheads.models.abilities import forms_for, openai_settings, remember
-from manyheads.models.answers import HEARD, SoundTransport, plain
+from manyheads.models.answers import HEARD, Cache, SoundTransport, count_of, plain
+from manyheads.models.caching import steering
 from manyheads.models.command import CommandModel
 from manyheads.models.governor import CLOCK, Clock, Governor, TooLongError, ToolsRefusedError
 from manyheads.models.offline import LocalModel, OfflineModel
@@ -163,7 +164,7 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
             from anthropic import DefaultAsyncHttpxClient as HttpClient
         case _:
             from openai import DefaultAsyncHttpxClient as HttpClient
-    transport = SoundTransport(HttpClient(), config.provider)
+    transport = SoundTransport(HttpClient(), config.provider, steering(config))
     client = HttpClient(transport=cast(Any, transport))
     return {**settings, "max_retries": 0, "http_client": client}, client.aclose
 
@@ -324,17 +325,17 @@ class ServedModel(ABC, Generic[C]):
         call: Awaitable[T],
         ledger: Ledger,
         tokens: int,
-        spent: Callable[[T], tuple[Any, Any, Any, bool]],
+        spent: Callable[[T], tuple[Any, Any, Any, bool, Cache]],
     ) -> T:
         """The result of a client's call, entered in the ledger.
 
         Args:
             tokens: an estimate of the tokens sent, if the server does not count them.
-            spent: the answer's own report: tokens read and written, its content, whether it was cut off.
+            spent: the answer's own report: tokens read and written, its content, whether it was cut off, the cache.
 
         Raises `RefusedError` if the server answers with an error, `GarbledError` if the answer is not valid.
         """
-        heard = list[tuple[str, bool]]()
+        heard = list[tuple[str, bool, Cache]]()
         token = HEARD.set(heard)
         try:
             answer = await call
@@ -344,9 +345,12 @@ class ServedModel(ABC, Generic[C]):
             raise
         finally:
             HEARD.reset(token)
-        model, truncated = heard[-1] if heard else ("", False)
-        read, written, content, cut = spent(answer)
-        usage = usage_of(self.config, read, written, tokens, content)
+        read, written, content, cut, own = spent(answer)
+        cached, stored = (count_of(each) or 0 for each in own)
+        if self.config.provider == "anthropic" and not heard and type(read) is int:
+            read += cached + stored  # which a user's client counts apart, as Anthropic does
+        model, truncated, cache = heard[-1] if heard else ("", False, (cached, stored))
+        usage = usage_of(self.config, read, written, tokens, content, cache)
         ledger.enter(usage, model or self.config.name, cut or truncated)
         return answer
 

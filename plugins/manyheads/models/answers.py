@@ -8,8 +8,8 @@ one is repaired; invalid token counts are left to our own estimate.
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -47,10 +47,15 @@ _UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recu
 """Errors of a user's own client on JSON without the documented shape."""
 
 Object = dict[str, Any]
+Steer = Callable[[Object], AbstractContextManager[Object]]
+"""Adds fields to a request's body, for as long as the request is under way."""
+STEERED = ("prompt_cache_key", "cache_control")
 
 
-HEARD: ContextVar[list[tuple[str, bool]]] = ContextVar("heard")
-"""Of each answer to the current request, what the frameworks' clients drop: its model, and whether it was cut off."""
+Cache = tuple[int, int]
+"""Input tokens read from the provider's cache, and written to it."""
+HEARD: ContextVar[list[tuple[str, bool, Cache]]] = ContextVar("heard")
+"""Of each answer to the current request, what the frameworks' clients drop: its model, whether it was cut off, the cache."""
 
 
 class SoundTransport:
@@ -59,10 +64,11 @@ class SoundTransport:
     Args:
         client: the client of httpx, or of a package of the same shape, that sends the requests; it knows the proxies.
         provider: the provider whose format the answers have.
+        steer: adds fields to the bodies of requests; a server that refuses one of them gets none from then on.
     """
 
-    def __init__(self, client: Any, provider: str) -> None:
-        self.client, self._tidy = client, _FORMATS.get(provider, _completion)
+    def __init__(self, client: Any, provider: str, steer: Steer | None = None) -> None:
+        self.client, self._tidy, self._steer = client, _FORMATS.get(provider, _completion), steer
 
     async def __aenter__(self) -> "SoundTransport":
         return self
@@ -76,13 +82,20 @@ class SoundTransport:
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request; raises `RefusedError` for an error status, and `GarbledError` for an invalid answer."""
         request.headers["accept-encoding"] = "gzip"
-        response = await self.client.send(request, stream=True, follow_redirects=False)
+        with self._steered(request) as sent:
+            return await self._exchange(request, sent)
+
+    async def _exchange(self, request: Any, sent: Any) -> Any:
+        response = await self.client.send(sent, stream=True, follow_redirects=False)
         try:
             status, secrets = response.status_code, [*_secrets_of(request.headers)]
             if status in (301, 302, 303, 307, 308):
                 return _redirection(request, response)
             if status >= 400:
                 words = await refusal_of(response)
+                if sent is not request and any(name in words for name in STEERED):
+                    self._steer = None
+                    return await self._exchange(request, request)
                 raise _refusal(status, seconds_of(response.headers.get("retry-after")), words, *secrets)
             try:
                 body = await body_of(response)
@@ -94,10 +107,22 @@ class SoundTransport:
                 content = content.replace(secret, "…") if len(secret) >= SHORTEST_KEY else content
             end = tidy["choices"][0] if "choices" in tidy else tidy
             cut = any(end.get(name) in ("length", "max_tokens") for name in _ENDINGS)
-            HEARD.get([]).append((tidy["model"], cut))
+            HEARD.get([]).append((tidy["model"], cut, _cache(_fields(tidy.get("usage")))))
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
+
+    @contextmanager
+    def _steered(self, request: Any) -> Generator[Any]:
+        """The request to send: the same one, or one with further fields in its body."""
+        is_json = self._steer and request.headers.get("content-type") == _JSON["content-type"]
+        body = cast(Object, json.loads(request.content)) if is_json else {}
+        if self._steer is None or "messages" not in body:
+            return (yield request)
+        with self._steer(body) as steered:
+            headers = [(name, value) for name, value in request.headers.items() if name != "content-length"]
+            more: Object = {"headers": headers, "content": json.dumps(steered)}
+            yield type(request)(request.method, request.url, extensions=request.extensions, **more)
 
 
 def _redirection(request: Any, response: Any) -> Any:
@@ -215,7 +240,11 @@ def _completion(value: Any) -> Object:
             {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
             for identity, name, arguments in calls
         ]
-    read, written = _counts(_fields(body.get("usage")), "prompt_tokens", "completion_tokens")
+    spent = _fields(body.get("usage"))
+    read, written = _counts(spent, "prompt_tokens", "completion_tokens")
+    cached, stored = _cache(spent)
+    details = {"cached_tokens": cached, "cache_write_tokens": stored}
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     finish = "tool_calls" if calls else _word(first.get("finish_reason"), "stop")
     return {
         "id": _word(body.get("id")),
@@ -223,7 +252,7 @@ def _completion(value: Any) -> Object:
         "created": 0,
         "model": _word(body.get("model")),
         "choices": [{"index": 0, "message": tidy, "finish_reason": finish}],
-        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        "usage": usage | ({"prompt_tokens_details": details} if 0 < cached + stored <= read else {}),
     }
 
 
@@ -266,7 +295,12 @@ def _blocks(value: Any) -> Object:
                 blocks.append({"type": "text", "text": _text([block]) or ""})
             case _:
                 pass
-    read, written = _counts(_fields(body.get("usage")), "input_tokens", "output_tokens")
+    spent = _fields(body.get("usage"))
+    cached, stored = _cache(spent)
+    if cached + stored and type(spent.get("input_tokens")) is int:  # which are those behind the last mark
+        spent = {**spent, "input_tokens": max(spent["input_tokens"], 0) + cached + stored}
+    read, written = _counts(spent, "input_tokens", "output_tokens")
+    cache = {"cache_read_input_tokens": cached, "cache_creation_input_tokens": stored}
     return {
         "id": _word(body.get("id")),
         "type": "message",
@@ -275,7 +309,7 @@ def _blocks(value: Any) -> Object:
         "content": blocks or [{"type": "text", "text": ""}],
         "stop_reason": _word(body.get("stop_reason"), "end_turn"),
         "stop_sequence": None,
-        "usage": {"input_tokens": read, "output_tokens": written},
+        "usage": {"input_tokens": read, "output_tokens": written} | (cache if cached + stored else {}),
     }
 
 
@@ -371,6 +405,15 @@ def _counts(usage: Object, read: str, written: str) -> tuple[int, int]:
     """The token counts of an answer; 0 and 0, which no answer has, if the server's are missing or invalid."""
     reads, writes = count_of(usage.get(read), 1), count_of(usage.get(written))
     return (0, 0) if reads is None or writes is None else (reads, writes)
+
+
+def _cache(usage: Object) -> Cache:
+    """The cache's token counts in any format; 0 if missing or invalid."""
+    details = _fields(usage.get("prompt_tokens_details"))
+    names = ("prompt_cache_hit_tokens", "cache_read_input_tokens")  # DeepSeek's, Anthropic's
+    cached = next((usage[name] for name in names if name in usage), details.get("cached_tokens"))
+    stored = usage.get("cache_creation_input_tokens", details.get("cache_write_tokens"))
+    return count_of(cached) or 0, count_of(stored) or 0
 
 
 def count_of(value: Any, least: int = 0) -> int | None:

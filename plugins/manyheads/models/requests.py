@@ -13,7 +13,7 @@ from manyheads.base.http import is_failure, is_unsent, status_of
 from manyheads.config import ModelConfig
 from manyheads.config.environment import NO_KEY, need_allowed, secret
 from manyheads.core import NOTHING, Charge, Message, Usage
-from manyheads.models.answers import count_of
+from manyheads.models.answers import Cache, count_of
 
 FAR = 20
 """A server's token count below our estimate by this factor is false."""
@@ -22,11 +22,12 @@ FRAME = 512
 
 
 def usage_of(
-    config: ModelConfig, read: object, written: object, asked: object = "", said: object = ""
-) -> Usage:
+    config: ModelConfig, read: object, written: object, asked: object = "", said: object = "", cache: Cache = (0, 0)
+) -> Usage:  # fmt: skip
     """The usage of one request, from the server's token counts.
 
     Args:
+        cache: both part of `read`.
         asked: the request, and `said` the answer, as texts or token counts. Without valid counts from the server, tokens
             are estimated, one per four bytes, so that a server without counts cannot evade a budget. Counts far below the
             estimate are not valid either.
@@ -39,17 +40,22 @@ def usage_of(
     sound = reads is not None and writes is not None and reads >= own[0] / FAR and writes >= own[1] // FAR
     if reads is None or writes is None or not sound:
         reads, writes = own
-    cost = _cost(config, reads, writes)
-    return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=int(not sound))
+    cache = cache if sound and sum(cache) <= reads else (0, 0)
+    return Usage(
+        input_tokens=reads, output_tokens=writes, cached_tokens=cache[0], calls=1,
+        cost=_cost(config, reads, writes, *cache), estimated=int(not sound),
+    )  # fmt: skip
 
 
 def charge_of(config: ModelConfig, tokens: int, form: Mapping[str, Any]) -> Charge:
     """The most that a request of about `tokens` tokens comes to, if `max_tokens` is set; else with an answer of `ROOM` tokens.
 
-    A token counts as two bytes, where an estimated one has four; the form of the reply is sent beside the messages.
+    A token counts as two bytes, where an estimated one has four; the form of the reply is sent beside the messages. The whole
+    prompt may be written to the provider's cache.
     """
     reads, writes = 2 * tokens + len(str(form).encode()) // 2 + FRAME, config.max_tokens or ROOM
-    return Charge(Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=_cost(config, reads, writes)))
+    cost = _cost(config, reads, writes, stored=reads)
+    return Charge(Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost))
 
 
 def failed_usage(config: ModelConfig, tokens: int, error: BaseException) -> Usage:
@@ -65,9 +71,12 @@ def failed_usage(config: ModelConfig, tokens: int, error: BaseException) -> Usag
     return usage_of(config, None, None, tokens, config.max_tokens or ROOM)
 
 
-def _cost(config: ModelConfig, reads: int, writes: int) -> float | None:
-    price = config.price
-    return (reads * price.input + writes * price.output) / 1_000_000 if price else None
+def _cost(config: ModelConfig, reads: int, writes: int, cached: int = 0, stored: int = 0) -> float | None:
+    if (price := config.price) is None:
+        return None
+    parts = ((cached, price.cached), (stored, price.cache_write))
+    more = sum(tokens * (own - price.input) for tokens, own in parts if own is not None)
+    return (reads * price.input + more + writes * price.output) / 1_000_000
 
 
 ROOM = 2048

@@ -100,7 +100,8 @@ def closing_lines(folder: Path) -> str:
     note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
-    tokens = f"{run.tokens} tokens{estimated}{cost}{note}"
+    cached = f" ({run.usage.cached_tokens:,} from a cache)" if run.usage.cached_tokens else ""
+    tokens = f"{run.tokens} tokens{cached}{estimated}{cost}{note}"
     lines = [*(["", body] if body else []), "", f"{calls}, {tokens}; {warnings}"]
     if run.degraded:
         lines.append(f"Degraded  {', '.join(run.degraded)} did not answer every search; see the report")

@@ -394,7 +394,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         if (usage := part.usage) and usage.tokens:
             counts = {
                 "input_token_count": usage.input_tokens, "output_token_count": usage.output_tokens,
-                "total_token_count": usage.tokens,
+                "total_token_count": usage.tokens, "cache_read_input_token_count": usage.cached_tokens,
             }  # fmt: skip
             contents.append(Content.from_usage(cast(Any, counts)))
         return _message(contents, part.speaker, part.about)

@@ -43,7 +43,7 @@ from manyheads.hosts.clients import (
 )
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.abilities import refuse_images
-from manyheads.models.answers import sound_arguments
+from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import IMAGE
 from manyheads.systems.loading import AnyConfig
 
@@ -241,10 +241,10 @@ def calls_of(response: ChatResponse[Any]) -> list[Content]:
     ]
 
 
-def _spent(response: ChatResponse[Any]) -> tuple[int, int, object, bool]:
-    spent = response.usage_details or {}
-    read, written = spent.get("input_token_count") or 0, spent.get("output_token_count") or 0
-    return read, written, response.text, response.finish_reason == "length"
+def _spent(response: ChatResponse[Any]) -> tuple[int, int, object, bool, Cache]:
+    names, usage = ("input", "output", "cache_read_input", "cache_creation_input"), response.usage_details
+    read, written, *cache = (cast(Any, usage or {}).get(f"{name}_token_count") or 0 for name in names)
+    return read, written, response.text, response.finish_reason == "length", (cache[0], cache[1])
 
 
 def _schema(tool: Any) -> object:

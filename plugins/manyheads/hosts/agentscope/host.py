@@ -55,7 +55,7 @@ from manyheads.hosts.clients import (
 )
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.abilities import refuse_images
-from manyheads.models.answers import sound_arguments
+from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
@@ -199,8 +199,9 @@ class GovernedModel(ChatModelBase):
             response: ChatResponse = await served.counted(call, self.ledger, tokens, _spent)  # never a stream
             cost, spent = self.ledger.usage - before, response.usage
             response.usage = ChatUsage(
-                cost.input_tokens, cost.output_tokens, time=spent.time if spent else 0.0
-            )
+                cost.input_tokens, cost.output_tokens, time=spent.time if spent else 0.0,
+                cache_input_tokens=cost.cached_tokens,
+            )  # fmt: skip
             for call in calls_of(response):
                 call.input = sound_arguments(call.name, call.input)
             return response
@@ -230,9 +231,10 @@ def _text_of(msg: Msg) -> TextBlock | None:
     return None if kept else next((part for part in msg.content if isinstance(part, TextBlock)), None)
 
 
-def _spent(response: ChatResponse) -> tuple[int, int, object, bool]:
-    spent = response.usage
-    return spent.input_tokens if spent else 0, spent.output_tokens if spent else 0, response.content, False
+def _spent(response: ChatResponse) -> tuple[int, int, object, bool, Cache]:
+    usage = response.usage or ChatUsage(0, 0, 0.0)
+    cache = usage.cache_input_tokens, usage.cache_creation_input_tokens
+    return usage.input_tokens, usage.output_tokens, response.content, False, cache
 
 
 def calls_of(response: ChatResponse) -> list[ToolCallBlock]:

@@ -120,8 +120,11 @@ class Story:
 
     def count(self, usage: Usage | Spent) -> AgentEvent:
         read, written = usage.input_tokens, usage.output_tokens
-        self.counted += Usage(input_tokens=read, output_tokens=written)
-        return ModelCallEndEvent(reply_id=self.reply_id, input_tokens=read, output_tokens=written)
+        cached = usage.cached_tokens if isinstance(usage, Usage) else usage.cache_input_tokens
+        self.counted += Usage(input_tokens=read, output_tokens=written, cached_tokens=cached)
+        return ModelCallEndEvent(
+            reply_id=self.reply_id, input_tokens=read, output_tokens=written, cache_input_tokens=cached
+        )
 
     def ask(self, request: Waiting) -> Iterator[AgentEvent]:
         """A request to a person, who answers outside, as AgentScope asks its user.

@@ -34,7 +34,7 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.abilities import refuse_images
-from manyheads.models.answers import sound_arguments
+from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import IMAGE, options
 
 SECRETS = frozenset({
@@ -305,9 +305,9 @@ def _text(message: LLMMessage) -> str:
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
 
 
-def _spent(result: CreateResult) -> tuple[int, int, object, bool]:
-    spent = result.usage
-    return spent.prompt_tokens, spent.completion_tokens, result.content, result.finish_reason == "length"
+def _spent(result: CreateResult) -> tuple[int, int, object, bool, Cache]:
+    usage, cut = result.usage, result.finish_reason == "length"
+    return usage.prompt_tokens, usage.completion_tokens, result.content, cut, (0, 0)
 
 
 async def _answer_here(

@@ -71,4 +71,4 @@ def test_the_critical_path_counts_what_is_asked_at_once_once() -> None:
     remarks = [said("topic", 1), said("topic", 1, calls=2)]
     consensus = [said("consensus", 1), said("consensus", 1)]
     votes = [said("vote", turn, calls=turn) for turn in (1, 2, 3)]
-    assert critical_path([*remarks, *consensus, *votes, said("draft", 1)]) == 3 + 1 + 3 + 1
+    assert critical_path([*remarks, *consensus, *votes, said("draft", 1)]) == 3 + (1 + 1) + (1 + 3) + 1

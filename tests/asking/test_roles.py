@@ -79,7 +79,7 @@ SAMPLES: dict[str, list[Any]] = {
     "stage": ["topic"], "turn": [1, 5], "turns": [5], "cap": [5],
     "views": [[{"name": "Scientist2", "agree": False, "reasoning": EVIL}], []], "contribution": [{"title": EVIL, "idea": EVIL}], "progress": [EVIL],
     "summaries": [[], [EVIL]], "replies": [[], SAID], "topic": [EVIL], "idea": [EVIL], "references": [HITS, []],
-    "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
+    "previous": [IDEA, None], "above": [True, False], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
     "earlier": [[{"round": 1, "text": EVIL}], []], "asked": [[EVIL], []], "example": ["- one"],
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
     "ideas": [[{"text": EVIL, "papers": [2, 1]}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
@@ -117,7 +117,8 @@ def test_the_roles_that_ship() -> None:
 @pytest.mark.parametrize("role", NAMES)
 def test_every_system_prompt_reads_what_its_card_gives_and_renders(role: str) -> None:
     card = SHIPPED.card(role)
-    assert SHIPPED.prompts.needs(card.system_prompt()) == set(card.variables)
+    needs = (SHIPPED.prompts.needs(prompt) for prompt in SHIPPED.of_itself(role))
+    assert set[str]().union(*needs) == set(card.variables)
     for nth in range(2):
         given = {name: _sample(name, nth) for name, value in card.variables.items() if value is None}
         assert len(SHIPPED.system(role, given)) > 100

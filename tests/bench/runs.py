@@ -16,6 +16,8 @@ from manyheads.systems.loading import validate
 
 TOGETHER = ("consensus", "interest", "vote")
 """Tasks that all members are asked at once; the others wait for what was said before."""
+AHEAD = ("consensus", "vote")
+"""Those of which one goes ahead, so that the others find their prompts in a cache."""
 _number = itertools.count()
 
 
@@ -71,14 +73,16 @@ def _between(first: Spent, last: Spent) -> Spent:
 def critical_path(said: Sequence[Said]) -> int:
     """The longest chain of dependent calls of a run with fixed turns and no guests.
 
-    Speakers of an open discussion wait for one another. Of what is asked of all at once the longest counts; the
-    votes of all turns are one such group, as blind votes do not wait for the turn before.
+    Speakers of an open discussion wait for one another. Of what is asked of all at once the longest counts, and what goes ahead
+    of it; the votes of all turns are one such group, as blind votes do not wait for the turn before.
     """
-    chain, groups = 0, defaultdict[tuple[str, int], int](int)
+    chain, groups = 0, defaultdict[tuple[str, int], list[int]](list)
     for each in said:
         if each.task not in TOGETHER:
             chain += each.usage.calls
             continue
         group = (each.task, 0 if each.task == "vote" else each.turn)
-        groups[group] = max(groups[group], each.usage.calls)
-    return chain + sum(groups.values())
+        groups[group].append(each.usage.calls)
+    for (task, _), calls in groups.items():
+        chain += (calls.pop(0) if task in AHEAD else 0) + max(calls, default=0)
+    return chain

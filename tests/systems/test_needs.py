@@ -35,11 +35,11 @@ def test_tasks_of_a_switched_off_stage_are_not_needed(tmp_path: Path) -> None:
 def test_prompts_are_tried_out_again_when_a_file_of_theirs_changes(tmp_path: Path) -> None:
     config = validate({"paths": [str(tmp_path)]})
     roles_of(config)
-    prompt = tmp_path / "prompts" / "scientist" / "system.md.j2"
+    prompt = tmp_path / "prompts" / "reviewer" / "system.md.j2"
     prompt.parent.mkdir(parents=True)
     prompt.write_text("You are an owl.", encoding="utf-8")
     owl = roles_of(config)
-    assert "owl" in owl.system("scientist", dict.fromkeys(owl.card("scientist").variables, "x"))
+    assert "owl" in owl.system("reviewer", dict.fromkeys(owl.card("reviewer").variables, "x"))
     prompt.write_text("{{ of_nobody }}", encoding="utf-8")
     with pytest.raises(ConfigError, match="of_nobody"):
         roles_of(config)

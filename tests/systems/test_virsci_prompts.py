@@ -41,7 +41,7 @@ def asked_to_vote(played: Played) -> list[Request]:
 
 def parts(request: Request) -> list[str]:
     """The ideas of a ballot with the numbers of their papers, as they were shown."""
-    ideas = request.asking.split("## Published papers")[0].split("## Idea ")[1:]
+    ideas = request.asking.split("## Your task")[0].split("## Idea ")[1:]
     return [idea.split("\n", 1)[1] for idea in ideas]
 
 

@@ -43,7 +43,8 @@ class RoleCard(_Card):
     description: str
     """The description for other agents (and for a host's speaker selection)."""
     variables: dict[str, Any] = Field(default_factory=dict)
-    """Variables of the system prompt `prompts/<role>/system.md.j2` with their defaults; null means required."""
+    """Variables of the system prompt `prompts/<role>/system.md.j2`, and of `persona.md.j2`, with their defaults; null means
+    required."""
     system: str | None = None
     """System prompt file under `prompts/`, if it is not `<role>/system.md.j2`."""
     model: str = "default"
@@ -55,6 +56,9 @@ class RoleCard(_Card):
 
     def system_prompt(self) -> str:
         return self.system or f"{self.name}/system.md.j2"
+
+    def persona_prompt(self) -> str:
+        return f"{self.name}/persona.md.j2"
 
     def prompt_of(self, task: str) -> str:
         return self.tasks[task].prompt or f"{self.name}/{task}.md.j2"
@@ -96,8 +100,18 @@ class Roles:
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
-        """The system prompt of a role, the language of the answers at its end; the card's defaults fill in missing
-        variables, others raise `ConfigError`."""
+        """The system prompt of a role that is alone, see `shared_and_own`."""
+        shared, own = self.shared_and_own(role, variables)
+        return f"{own}\n{shared}" if own else shared
+
+    def shared_and_own(self, role: str, variables: Mapping[str, object]) -> tuple[str, str]:
+        """The system prompt of a role, and its persona; empty if it has none.
+
+        A persona, `<role>/persona.md.j2`, is what differs among speakers who else are told the same: in a run it stands
+        behind the task, so that the requests of all begin with the same letters, which providers and servers cache. The
+        language of the answers stands at the system prompt's end. The card's defaults fill in missing variables, others
+        raise `ConfigError`.
+        """
         card = self.card(role)
         values = {**card.variables, **variables}
         if missing := [name for name, value in values.items() if value is None]:
@@ -108,12 +122,18 @@ class Roles:
                 tried=f"variables: {', '.join(card.variables) or 'none'}",
                 hint=did_you_mean(min(foreign), card.variables),
             )
-        prompt = self.prompts.render(card.system_prompt(), values)
+        prompt, *personas = (self.prompts.render(each, values) for each in self.of_itself(role))
+        own = "".join(personas)
         if not self.language:
-            return prompt
+            return prompt, own
         listed = self.prompts.words("languages.yaml", RootModel[dict[str, str]])
         name = listed.root.get(self.language, self.language) if listed else self.language
-        return f"{prompt}\n{self.prompts.render('partials/language.md.j2', {'language': name})}"
+        return f"{prompt}\n{self.prompts.render('partials/language.md.j2', {'language': name})}", own
+
+    def of_itself(self, role: str) -> tuple[str, ...]:
+        """The prompt files that say who a role is: its system prompt, and its persona if there is one."""
+        files = self.card(role).system_prompt(), self.card(role).persona_prompt()
+        return files if self.prompts.find(files[1]) else files[:1]
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
         """The user prompt of a role's task, without the reply's form."""
@@ -134,7 +154,7 @@ class Roles:
     def _problems(self) -> list[str]:
         lines: list[str] = []
         for card in self.cards.values():
-            pieces = [(card.system_prompt(), tuple(card.variables))]
+            pieces = [(each, tuple(card.variables)) for each in self.of_itself(card.name)]
             pieces += [(card.prompt_of(name), task.variables) for name, task in card.tasks.items()]
             for prompt, variables in pieces:
                 where, gives = self.resources.find("prompts", prompt), ", ".join(variables) or "nothing"

@@ -101,7 +101,8 @@ def roles(options: RoleOptions) -> None:
     for number, card in enumerate(cards):
         say(f"{chr(10) if number else ''}{card.name}")
         if options.prompts:
-            files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
+            files = dict(zip(("(system)", "(persona)"), every.of_itself(card.name), strict=False))
+            files |= {task: card.prompt_of(task) for task in card.tasks}
             width = max(map(len, files))
             for task, prompt in files.items():
                 file = resources.find("prompts", prompt) or f"prompts/{prompt}: not found"

@@ -52,6 +52,8 @@ class Speaker:
     system: str
     model: str = "default"
     """Alias of the model in the config's `models`."""
+    persona: str = ""
+    """Who it is among speakers with the same system prompt; a run's prompts say it behind the task."""
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,8 @@ def _reply(schema: Mapping[str, Any], system: str, text: str, phrases: Phrases, 
     people = {filling: NAME.findall("\n".join(_fenced(text, fence))) for filling, fence in lists.items()}
     for fence in set(lists.values()):
         text = re.sub(rf"<{fence}>\n.*?\n</{fence}>", "", text, flags=re.DOTALL)
-    recorded = INTERESTS.search(system)
+    # In a run, a speaker's own record stands behind its task.
+    recorded = INTERESTS.search("\n".join([system, *reversed(_fenced(text, "profile"))]))
     known = recorded[1].split(";") if recorded and recorded[1] != "not recorded" else phrases.interests
     prompt = _Prompt(text, tuple(TITLE.findall(text)), tuple(map(str.strip, known)))
     return Filler(prompt, phrases, rng, people).object(schema)

@@ -188,7 +188,7 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
         roles = Roles(resources)
         cards = [roles.card(role) for role in sorted(names)]
         asked = {card.prompt_of(task) for card in cards for task in card.tasks}
-        asked |= {card.system_prompt() for card in cards}
+        asked |= {each for card in cards for each in roles.of_itself(card.name)}
         parts = {part for name in asked for part in roles.prompts.parts(name)}
         for name, file in sorted(resources.names("prompts").items()):
             if name in parts or name.startswith(INDICATORS):

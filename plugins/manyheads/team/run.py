@@ -250,7 +250,8 @@ class Run(Generic[Result, C, M]):
     def speaker(self, role: str, name: str, **variables: object) -> Speaker:
         """A speaker in a role, with system prompt and model."""
         model = self.config.alias_of(role, self.roles.card(role).model)
-        return Speaker(safe_name(name), role, self.roles.system(role, variables), model)
+        system, persona = self.roles.shared_and_own(role, variables)
+        return Speaker(safe_name(name), role, system, model, persona)
 
     def scientist(self, role: str, scientist: Scientist) -> Speaker:
         """A speaker with a scientist's record: profile, some of their papers, the last year of the work they know."""
@@ -269,6 +270,8 @@ class Run(Generic[Result, C, M]):
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         if question.part != PERSON and (remarks := self.remarks.get(question.stage)):
             prompt += "\n" + self.roles.prompts.render("partials/steering.md.j2", {"remarks": remarks})
+        if speaker.persona:
+            prompt += "\n" + self.roles.prompts.render("partials/persona.md.j2", {"persona": speaker.persona})
         thread = (Message(prompt, images=question.images), *question.after)
         # The hook shows possible guests; without invitations there are none.
         recall, nested = question.recall if self.invites else None, question.nested

@@ -80,6 +80,10 @@ class Thread:
         """The part of the discussion shown to a guest."""
         return "\n\n".join([*self.summaries, *self.said])
 
+    def standing(self) -> str:
+        """What the leader decides on another turn by."""
+        return self.text()
+
     @property
     def said(self) -> list[str]:
         """The replies of the current turn, each with its name."""
@@ -166,7 +170,7 @@ async def speakers(
     Raises:
         ModelError: a turn without any valid reply.
     """
-    async for turn in another_turns(run, team, stage, thread.text, before=before):
+    async for turn in another_turns(run, team, stage, thread.standing, before=before):
         if thread.turn > before:
             need_one(thread.replies, f"{stage}: the replies of turn {thread.turn}")
             leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}

@@ -114,6 +114,12 @@ class Archive(Thread):
     def text(self) -> str:
         return f"{self.topic}\n\n{super().text()}".strip()
 
+    def standing(self) -> str:
+        """A yes or no needs no whole ideas: of this turn's, who proposed them, their titles and thoughts."""
+        now = [idea for idea in self.ideas if idea.turn == self.turn]
+        told = (f"{idea.by}: {idea.title}\n{idea.thought or ''}".strip() for idea in now)
+        return "\n\n".join([self.topic, *self.summaries, *told])
+
 
 async def find_ideas(
     run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
@@ -156,13 +162,13 @@ async def propose_ideas(
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.query(config.queries_whole) if previous else topic
         references = await papers_for_idea(run, archive.turn, query)
-        # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
-        table = previous and run.wording(previous)
+        # R_k,i-1 is shown once, where it was said in this turn: the discussion only grows from one prompt to the next.
+        above = previous and previous.number in [reply.idea for reply in archive.replies]
         variables = {
             "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
-            "references": references, "previous": previous, "summaries": list(archive.summaries),
+            "references": references, "previous": previous, "above": above, "summaries": list(archive.summaries),
             "starts": [each.whole for each in run.material.ideas] if run.material else [],
-            "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
+            "replies": list(archive.replies),
         }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(

@@ -121,7 +121,9 @@ async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[Opinion]:
         view = await run.hear(question, Consensus)
         return view and Opinion(member.name, view.agree, view.reasoning)
 
-    views = [view for view in await together(*(ask(member) for member in team.members)) if view]
+    first, *others = team.members  # the first one's prompt puts the discussion into the provider's cache
+    answers = [await ask(first), *await together(*map(ask, others))]
+    views = [view for view in answers if view]
     outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"
     run.emit(Judged(stage=STAGE, turn=thread.turn, subject="consensus", outcome=outcome))
     return views

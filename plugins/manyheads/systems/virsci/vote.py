@@ -43,8 +43,8 @@ async def most_novel(
     """The idea with the most votes (R_idea), all valid ballots, and the rule that broke a tie, if one did.
 
     `ideas` are in order of confidence; among ideas with equal votes the one of highest confidence wins.
-    Turn numbers continue from `before`. Votes are blind: with fixed turns all are cast at once. Each voter sees the ideas
-    in a different order, against position bias.
+    Turn numbers continue from `before`. Votes are blind: with fixed turns all are cast at once, but for the first of each
+    order. Each voter sees the ideas in a different order, against position bias.
 
     Raises:
         ModelError: no ballot is valid.
@@ -100,12 +100,18 @@ class _Poll:
         return ballot
 
     async def cast(self, held: Sequence[int]) -> None:
-        """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
+        """The ballots of these turns; a model at temperature 0 would only repeat its first one.
+
+        One vote of each order goes ahead: when it is answered, providers and servers have what the others begin with in their caches.
+        """
         members, models = self.team.members, self.run.config.models
         seats, again = range(len(members)), len(held) > 1
         copied = {n for n in seats if again and models[members[n].speaker.model].temperature == 0}
         asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
-        votes = dict(zip(asked, await together(*(self.vote(*each) for each in asked)), strict=True))
+        ahead = [*{tuple(self.orders[seat]): (seat, turn) for seat, turn in reversed(asked)}.values()]
+        votes = dict[tuple[int, int], Ballot | None]()
+        for some in (ahead, [each for each in asked if each not in ahead]):
+            votes |= zip(some, await together(*(self.vote(*each) for each in some)), strict=True)
         for seat, turn in product(copied, held[1:]):
             first = votes[seat, held[0]]
             votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.prefixes import FLOOR, LETTERS, STEP, counted
+from bench.prefixes import FLOOR, LETTERS, RUNS, STEP, answers_of, counted, share
 from manyheads.asking.forms import schema_of
 from manyheads.asking.replies import seeking, sent
 from manyheads.models.abilities import form_arguments
@@ -21,6 +21,7 @@ from support.requests import Request
 from support.wires import Answer
 
 LONG = "word " * FLOOR
+AIMS = {"virsci": 0.5, "mamorx": 0.78, "scipip": 0.2, "rebuttal": 0.2}
 
 
 def request(at: float, *said: str, **front: Any) -> Answer:
@@ -89,3 +90,10 @@ async def test_all_requests_of_a_task_send_one_schema_and_the_same_tools(
         fronts[task].add(json.dumps(offered))
     assert len(fronts) > 3
     assert {task: len(some) for task, some in fronts.items() if len(some) > 1} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", RUNS)
+def test_runs_repeat_the_share_of_their_input_that_they_should(system: str) -> None:
+    in_front = system in ("virsci", "mamorx")  # the others' tasks differ in their schemas
+    assert share(counted(answers_of(system), schema=in_front)) >= AIMS[system]

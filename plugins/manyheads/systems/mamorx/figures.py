@@ -183,7 +183,11 @@ async def critique(run: MamorxRun) -> None:
                 run.warn(FIGURES, told)
             result.figures[at] = notes[at].model_copy(update={"why": reason(run, "failed")})
 
-    await together(*map(judge, range(min(len(figures), settings.most))))
+    shown = range(min(len(figures), settings.most))
+    await together(
+        *map(judge, shown[:1])
+    )  # its prompt begins with all captions, as the others' do: now they are cached
+    await together(*map(judge, shown[1:]))
 
 
 def _files(figures: Sequence[Figure]) -> list[str]:

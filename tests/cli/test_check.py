@@ -85,7 +85,9 @@ def test_the_file_that_wins_is_listed_for_each_prompt(tmp_path: Path) -> None:
     cards = Roles(Resources.of()).cards.values()
     assert [row[0] for row in rows if len(row) == 2].count("(system)") == len(cards)
     files = [Path(row[1]) for row in rows if len(row) == 2]
-    assert len(files) == sum(1 + len(card.tasks) for card in cards)
+    personas = [row[0] for row in rows if len(row) == 2].count("(persona)")
+    assert len(files) == sum(1 + len(card.tasks) for card in cards) + personas
+    assert personas > 1
     assert all(file.is_file() for file in files)
 
 

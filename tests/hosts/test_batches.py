@@ -1,6 +1,7 @@
 """Requests in batches on any host: one batch of all that wait, each with its answer, and none paid for twice."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -34,7 +35,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def subject_of(request: Request) -> str:
     """The word after the first of a question."""
-    return request.asking.split()[1]
+    [subject] = {
+        word for said in request.messages for word in re.findall(r"^About (\S+)", said.text, re.MULTILINE)
+    }
+    return subject
 
 
 @contextmanager

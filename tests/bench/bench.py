@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +13,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, (sys.path[0], os.environ.get("PYTHONPATH")))
 )  # Ray's workers do, too
 
-from bench.figures import FULL, Bench  # noqa: E402
+from bench.figures import FULL, Bench, Size  # noqa: E402
 
 NAMES = (
     "startup", "memory", "turns", "overhead", "crowd", "retrieval", "database", "embedding", "extraction", "corpus",
@@ -26,16 +27,19 @@ def bench_of(name: str) -> Bench:
     return import_module(f"bench.{name}").bench
 
 
-async def run(names: list[str]) -> None:
+async def run(names: list[str], size: Size) -> None:
     for name in names:
-        async for figure in bench_of(name)(FULL):
+        async for figure in bench_of(name)(size):
             print(figure.line(), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and memory, each figure beside its baseline.")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=NAMES, default=[*NAMES])
-    asyncio.run(run(parser.parse_args().names))
+    told = "teams of a society, beside a tenth of them, and of a crowd [%(default)s]: 10000 take hours"
+    parser.add_argument("--teams", type=int, default=FULL.teams, help=told)
+    given = parser.parse_args()
+    asyncio.run(run(given.names, replace(FULL, teams=given.teams)))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ WORDS = [f"{stem}{end}" for stem in ("prob", "lens", "tid", "grasp", "ledg", "sw
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
-    many = max(GROWTH, size.teams // 10)
+    many = max(GROWTH, size.teams)
     few = many // GROWTH
     with tempfile.TemporaryDirectory() as base:
         corpus = corpus_of(Path(base), PER * many)

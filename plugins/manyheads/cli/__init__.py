@@ -219,7 +219,7 @@ def _text(name: str) -> str:
 
 @cache
 def _command(name: str) -> Any:
-    """A command or group of the parser, with its module imported."""
+    """A command or group, with its module imported."""
     from manyheads.cli.options import with_models
 
     module, _, attribute = COMMANDS[name].partition(".")

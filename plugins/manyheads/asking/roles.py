@@ -137,9 +137,16 @@ class Roles:
         return f"{prompt}\n{self.prompts.render('partials/language.md.j2', {'language': name})}", own
 
     def of_itself(self, role: str) -> tuple[str, ...]:
-        """The prompt files that say who a role is: its system prompt, and its persona if there is one."""
+        """The prompt files that say who a role is: its system prompt, and its persona if there is one.
+
+        A system prompt of a user's own says it all, unless the persona is of that folder, too.
+        """
         files = self.card(role).system_prompt(), self.card(role).persona_prompt()
-        return files if self.prompts.find(files[1]) else files[:1]
+        for root in self.resources.search_path:
+            there = [(root / "prompts" / each).is_file() for each in files]
+            if any(there):
+                return files[:1] if there == [True, False] else files
+        return files[:1]
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
         """The user prompt of a role's task, without the reply's form."""

@@ -2,7 +2,7 @@
 
 Compiled code is not checked again: who can write it runs code as this user, past the sandbox of prompts. So it is kept in a
 folder of the user's cache that belongs to this user and is closed to all others (mode 0700). Another folder in its place is not
-used, and none is where a system has no such rights.
+used, nor one that others could replace, and none is where a system has no such rights.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from types import CodeType
 import jinja2
 from jinja2.bccache import Bucket
 
+from manyheads import __version__
 from manyheads.base.errors import CacheError
 from manyheads.base.files import cache_folder, replace_bytes
 
@@ -65,8 +66,13 @@ def own_file(code: Sequence[str], *about: object) -> Path | str:
     with suppress(CacheError, OSError):
         folder = cache_folder() / "compiled"
         folder.mkdir(mode=0o700, exist_ok=True)
-        state = folder.lstat()
-        if stat.S_ISDIR(state.st_mode) and not state.st_mode & 0o077 and state.st_uid == _user():
+        state, parent = folder.lstat(), folder.parent.stat().st_mode
+        replaceable = parent & 0o022 and not parent & stat.S_ISVTX  # by others who may write beside it
+        if (
+            stat.S_ISDIR(state.st_mode)
+            and not (state.st_mode & 0o077 or replaceable)
+            and state.st_uid == _user()
+        ):
             return folder / name
     return name
 
@@ -77,5 +83,6 @@ def _user() -> int | None:
 
 @cache
 def _version(*code: str) -> bytes:
-    texts = [jinja2.__version__.encode(), MAGIC_NUMBER, *(Path(file).read_bytes() for file in code)]
+    versions = (jinja2.__version__, __version__)
+    texts = [*map(str.encode, versions), MAGIC_NUMBER, *(Path(file).read_bytes() for file in code)]
     return hashlib.sha256(b"\0".join(texts)).digest()

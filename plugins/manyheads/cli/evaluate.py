@@ -149,6 +149,7 @@ def _list(changes: Changes) -> None:
 
     resources, alone = Resources.of(changes.path or ()), not (changes.sets or changes.path)
     model = ModelConfig.parse(changes.model or "offline") if alone else None
+    model = model and model.model_copy(update={"batch": changes.batch})
     for name in suite_names(resources):
         loading = sizes_of(name, resources, lambda sized: loader(sized, changes), changes.settings(), model)
         suite, sizes = asyncio.run(loading)
@@ -165,8 +166,7 @@ def _list(changes: Changes) -> None:
             counts = f"{size.runs:>7,} runs {usage.calls:>9,} calls {usage.tokens / 1e6:>9,.2f} M tokens"
             say(f"  {label:<6}{counts}{cost}{more}{own}{judged}")
     say(
-        "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each.\n"
-        "Corrected where bills of the same systems and models are known: manyheads estimate --against RUN…"
+        "once: each condition and case one time; paper: as in the publication. Estimated from a few runs of each."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Self, TypeAlias
 from pydantic import BaseModel
 
 from manyheads.base.errors import UserError
-from manyheads.base.files import cache_folder, make_folder, read_text, replace_text, writable
+from manyheads.base.files import FileLock, cache_folder, make_folder, read_text, replace_text, writable
 from manyheads.base.text import count, hash_of
 from manyheads.config import RunConfig
 from manyheads.core import NOTHING, Tally, Usage
@@ -35,11 +35,14 @@ class Bills(BaseModel):
     def of(cls, config: RunConfig) -> Self:
         """Those that the user's cache has."""
         models = sorted({f"{m.provider}/{m.name}" for m in config.models.values() if m.provider not in FREE})
-        none = cls(about=f"{config.system} with {', '.join(models)}" if models else "")
+        return cls(about=f"{config.system} with {', '.join(models)}" if models else "")._stored
+
+    @property
+    def _stored(self) -> Self:
         try:
-            return cls.model_validate_json(read_text(none.file))
+            return type(self).model_validate_json(read_text(self.file))
         except (OSError, ValueError, UserError):  # none yet, or no cache
-            return none
+            return self
 
     @property
     def file(self) -> Path:
@@ -47,10 +50,14 @@ class Bills(BaseModel):
 
     def keep(self, folder: Path, bill: Bill) -> None:
         """Add a run's bill, here and in the user's cache."""
-        self.runs[str(folder.resolve())] = bill
         with writable(self.file, hint="set MANYHEADS_CACHE to a writable folder"):
             make_folder(self.file.parent)
-            replace_text(self.file, self.model_dump_json())
+            lock = FileLock(self.file.with_suffix(".lock"), wait=True)
+            try:  # another process may have added runs
+                self.runs = {**self._stored.runs, **self.runs, str(folder.resolve()): bill}
+                replace_text(self.file, self.model_dump_json())
+            finally:
+                lock.release()
 
     def __bool__(self) -> bool:
         return len(self.runs) >= FEWEST

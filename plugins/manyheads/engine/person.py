@@ -128,7 +128,7 @@ class Attended:
         )
 
     async def _text(self, turn: Turn[Any]) -> str:
-        """The prompt as a person reads it: who they are, then the question, without the form for models."""
+        """The prompt as a person reads it, without the form for models."""
         passage = await self.recall(turn) if turn.recall else ""
         pictures = sum(len(message.images) for message in turn.thread)
         note = f"({pictures} pictures cannot be shown here.)" if pictures else ""

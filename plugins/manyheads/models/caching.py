@@ -24,6 +24,8 @@ KNOWN = {"openai": OPENAI, "anthropic": ("api.anthropic.com",)}
 """Servers that document the fields, by the protocol they speak; also with a region before the name."""
 LEAST, HEAD = 4_000, 3_000
 """Characters of 1,024 tokens, about; and those of which a key is made, as all requests that share a cached beginning share them."""
+UNMARKED = ("thinking", "redacted_thinking")
+"""Types of blocks that take no mark."""
 RECENT, MARKS = 32, 3
 """Earlier requests that are compared with a new one; maximum marks of one, where Anthropic allows four."""
 
@@ -67,9 +69,14 @@ class Marks:
         cuts = sorted({len(each) for each in self._beginnings if prompt.startswith(each)})
         shared = max((_shared(prompt, each) for each in self._prompts), default=0)
         rounds = self._rounds.setdefault(json.dumps(body.get("tools")), [1, 1])
-        rounds[0], rounds[1] = rounds[0] + 1, rounds[1] + (blocks[-1][2].get("type") == "tool_result")
+        rounds[0], rounds[1] = (
+            rounds[0] + 1,
+            rounds[1] + (bool(blocks) and blocks[-1][2].get("type") == "tool_result"),
+        )
         for length in (shared, len(prompt) if body.get("tools") and 4 * rounds[1] >= rounds[0] else 0):
-            ends = (end for *_, end in blocks if end <= length)
+            ends = (
+                end for _, _, block, _, end in blocks if end <= length and block.get("type") not in UNMARKED
+            )
             if (cut := max(prompt.rfind("\n", 0, length) + 1, *ends, 0)) - max(cuts, default=0) >= LEAST:
                 cuts.append(cut)
         new = {prompt[:cut] for cut in cuts}.difference(self._beginnings)

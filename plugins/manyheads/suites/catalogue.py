@@ -4,7 +4,7 @@ The calls and tokens of the suites here are kept in `evals/costs.json`, as dry r
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from manyheads.core import Usage
 from manyheads.engine.estimate import estimate
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
+from manyheads.models.requests import usage_of
 from manyheads.suites.cells import RUN, Load, cells_of, expected_runs
 from manyheads.suites.spec import FILE, KIND, Preset, Suite, read_suite, root
 
@@ -84,14 +85,12 @@ async def sizes_of(
         UserError: there is no such suite, or it cannot be read.
     """
     suite, sizes = read_suite(name, resources), list[SuiteSize]()
-    costs = known_costs().get(name, {}) if model and model.sees and settled(model).vision is not False else {}
-    file = resources.find(KIND, f"{name}/{FILE}") if costs and not Path(name, FILE).is_file() else None
-    ours = file and file.is_relative_to(shipped())
+    costs = _costs_of(name, resources, model) if model else {}
     for preset in get_args(Preset):
         if preset == "paper" and suite.spec.paper is None:
             break
         sized = read_suite(name, resources, preset=preset)
-        if ours and model and preset in costs:
+        if model and preset in costs:
             sizes.append(_known_size(sized, costs[preset], model))
             continue
         repeats = sized.spec.repeats if preset == "paper" else 1
@@ -106,11 +105,17 @@ def known_costs() -> dict[str, dict[Preset, KnownCost]]:
     return TypeAdapter(dict[str, dict[Preset, KnownCost]]).validate_json((shipped() / COSTS).read_bytes())
 
 
+def _costs_of(name: str, resources: Resources, model: ModelConfig) -> Mapping[Preset, KnownCost]:
+    """The known costs of a shipped suite, for a model that sees."""
+    if not model.sees or settled(model).vision is False or Path(name, FILE).is_file():
+        return {}
+    file = resources.find(KIND, f"{name}/{FILE}")
+    return known_costs().get(name, {}) if file and file.is_relative_to(shipped()) else {}
+
+
 def _known_size(suite: Suite, known: KnownCost, model: ModelConfig) -> SuiteSize:
-    own, cost = _own_models(suite), None
-    price = None if own else with_prices({"": model}, ())[""].price
-    if price and known.calls:
-        cost = (known.input_tokens * price.input + known.output_tokens * price.output) / 1e6
+    own, priced = _own_models(suite), with_prices({"": model}, ())[""]
+    cost = None if own or not known.calls else usage_of(priced, known.input_tokens, known.output_tokens).cost
     usage = Usage(**known.model_dump(include={"calls", "input_tokens", "output_tokens"}), cost=cost)
     return SuiteSize(suite.preset, known.runs, usage, judged=known.judged, own_models=own)
 

@@ -162,8 +162,10 @@ async def propose_ideas(
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.query(config.queries_whole) if previous else topic
         references = await papers_for_idea(run, archive.turn, query)
-        # R_k,i-1 is shown once, where it was said in this turn: the discussion only grows from one prompt to the next.
-        above = previous and previous.number in [reply.idea for reply in archive.replies]
+        # R_k,i-1 is shown once, where it was said in this turn: the discussion only grows from one prompt to the next. In a short
+        # context replies may be dropped, what is on the table must not.
+        short = len(archive.text()) > run.config.models[member.speaker.model].window
+        above = previous and not short and previous.number in [reply.idea for reply in archive.replies]
         variables = {
             "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
             "references": references, "previous": previous, "above": above, "summaries": list(archive.summaries),

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from manyheads.asking.replies import Abstract, Judgement
 from manyheads.asking.replies.base import (
@@ -121,6 +121,10 @@ def vote_among(kind: type[Vote], count: int) -> type[Vote]:
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
     """An idea that may refine one of several: it says which, before its details; 0 where there is none."""
     lineage = mixed(kind, kind, Lineage)
+    if not count:  # whatever is said, there is none
+        return open_ended(
+            limited(lineage, "builds_on", int, BeforeValidator(lambda _: 0), ge=0, le=0), lineage
+        )
     return open_ended(numbered(lineage, "builds_on", count, least=0), lineage)
 
 

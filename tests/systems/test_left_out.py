@@ -11,7 +11,7 @@ from support.direct import Play, Played
 from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.requests import Request
+from support.requests import Request, asks
 
 GUEST, VOTE = "A team asks for your advice", "Which idea is the most novel?"
 ADVISED = "Before you settled your answer"
@@ -34,7 +34,8 @@ def mute(llm: LLM, heading: str, *numbers: int) -> None:
     seen: dict[str, int] = {}
 
     def reply(request: Request) -> str | None:
-        if not request.asking.startswith(heading if heading == ADVISED else f"# {heading}"):
+        advised = any(said.text.startswith(ADVISED) for said in request.messages if said.role == "user")
+        if not (advised if heading == ADVISED else asks(request, heading)):
             return None
         number = seen.setdefault(request.system + request.asking, len(seen) + 1)
         return PROSE if not numbers or number in numbers else None

@@ -77,10 +77,10 @@ def test_a_process_takes_up_what_one_that_was_killed_had(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_budget_is_one_for_two_processes(tmp_path: Path) -> None:
     with LLM(delay=0.02) as llm:
-        command = evaluation(tmp_path, llm, "--budget", "calls=21")
+        command = evaluation(tmp_path, llm, "--budget", "calls=26")
         with start(*command, cwd=tmp_path) as left, start(*command, cwd=tmp_path) as right:
             done = [finish(left), finish(right)]
         assert [each.code for each in done] == [3, 3], done
-        assert llm.calls == 21 == sum(turns_in(tmp_path / "out").values())
+        assert llm.calls == 26 == sum(turns_in(tmp_path / "out").values())
         assert manyheads_command(*command, cwd=tmp_path).code == 3
-        assert llm.calls == 21
+        assert llm.calls == 26

@@ -247,7 +247,7 @@ async def test_an_epoch_whose_teams_all_fail_has_no_record(tmp_path: Path) -> No
         await live(tmp_path / "run", broken, "roles.leader.model=broken")
     assert not read_epochs(tmp_path / "run")
     partial, journals = load_result(tmp_path / "run"), (tmp_path / "run").rglob("journal.sqlite")
-    assert partial.usage.calls == sum(spent_in(path).calls for path in journals) > 3
+    assert partial.usage.calls == sum(spent_in(path).calls for path in journals) >= 3
 
 
 @pytest.mark.slow

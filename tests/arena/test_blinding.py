@@ -6,6 +6,7 @@ import pytest
 
 from manyheads.arena.items import Case, NewText
 from manyheads.judges.blinding import ArenaConfig, giveaways, nameless
+from manyheads.judges.comparison import ReviewComparisonConfig
 
 TEXT = """## Summary
 
@@ -54,12 +55,25 @@ def test_a_text_that_names_nobody_stays_as_it_is() -> None:
         ("Owls were counted before (Section 2; N2).", "Owls were counted before (Section 2)."),
         ("Owls were counted before (N2; Section 2; N13).", "Owls were counted before (Section 2)."),
         ("Owls were counted before (N2).", "Owls were counted before."),
-        ("Beside N2 it is not new.", "Beside an earlier paper it is not new."),
+        ("Beside N2, not N21, it is not new.", "Beside an earlier paper, not N21, it is not new."),
+        ("We set N10 = 5.", "We set N10 = 5."),
         ("## Review\n\nIt is a good paper.", "It is a good paper."),
     ],
 )
 def test_marks_of_one_maker_are_gone(text: str, bare: str) -> None:
-    assert nameless(text, (), SPEC_OF)[0] == bare
+    record = '{"related": [{"name": "N2", "title": "N21 and N10"}, {"name": "N13"}]}'
+    assert nameless(text, (), SPEC_OF, record)[0] == bare
+
+
+def test_a_word_that_is_no_maker_here_stays() -> None:
+    blinding = ReviewComparisonConfig().blinding
+    text = (
+        "A program committee of 5 voted; the ethics committee did not. We set N10 = 5 for senior area chairs."
+    )
+    assert nameless(text, blinding.names, blinding) == (text, 0)
+    assert nameless("It is new, the committee finds.", blinding.names, blinding) == (
+        "It is new, the reviewer finds.", 1,
+    )  # fmt: skip
 
 
 def text_by(maker: str, body: str) -> NewText:

@@ -58,6 +58,17 @@ def test_a_file_of_another_form_is_read_and_a_damaged_scientist_is_named(tmp_pat
     known = scientists()[:3]
     (tmp_path / "scientists.json").write_text(json.dumps([one.model_dump() for one in known], indent=2))
     assert [*read_people(tmp_path)] == known
+    rows = [each.model_dump_json() for each in known]
+    (tmp_path / "scientists.json").write_text(",\n ".join(rows))
+    with pytest.raises(CorpusError, match=r"scientists\.json"):
+        read_people(tmp_path)
+    (tmp_path / "scientists.json").write_bytes(b'[{"name":"Scientist\xff"}]')
+    with pytest.raises(CorpusError, match=r"scientists\.json"):
+        read_people(tmp_path)
+    for broken in ('{"name":"Scientist1","papers":}', '{"name":"Scientist1","paper":1}'):
+        write(tmp_path, [rows[0], broken])
+        with pytest.raises(CorpusError, match=r"scientists\.json"):
+            read_people(tmp_path)
     write(tmp_path, [known[0].model_dump_json(), '{"name":"Scientist1","papers":"many"}'])
     people = read_people(tmp_path)
     assert isinstance(people, People)

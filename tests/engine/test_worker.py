@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import socket
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable
@@ -205,12 +206,28 @@ def test_a_resumed_job_keeps_its_look_ups_and_lies_in_its_own_folder_on_the_work
     monkeypatch.chdir(tmp_path)
     job, numbers = offline(tmp_path), TypeAdapter(int)
     assert on_workers(job, Nodes(tmp_path), calls=2)
-    with LookupCache(job.folder / RECORD, record=True) as record:
-        record.keep_answer("arxiv", "search", "owls", numbers, 3)
+    for place in (job.folder, below := job.folder / "teams/team-1"):
+        place.mkdir(parents=True, exist_ok=True)
+        with LookupCache(place / RECORD, record=True) as record:
+            record.keep_answer("arxiv", "search", "owls", numbers, 3)
+    sent, before = list[str](), Mirror._new_rows  # pyright: ignore[reportPrivateUsage]
+
+    def found(mirror: Mirror) -> Any:
+        """As a run below finds more, after the worker has begun."""
+        yield from before(mirror)
+        names = mirror._rows  # pyright: ignore[reportPrivateUsage]
+        if not sent:
+            sent.extend(names)
+            with LookupCache(mirror._folder / "teams/team-1" / RECORD, record=True) as more:  # pyright: ignore[reportPrivateUsage]
+                more.keep_answer("arxiv", "search", "cats", numbers, 4)
+
+    monkeypatch.setattr(Mirror, "_new_rows", found)
     assert on_workers(job, Nodes(tmp_path), calls=1)
-    assert (job.folder / RECORD).exists()
-    with LookupCache(job.folder / RECORD, record=True) as record:
-        assert record.get("arxiv", "search", "owls", numbers) == 3
+    assert sent == [RECORD, f"teams/team-1/{RECORD}"]
+    for place, cats in ((job.folder, None), (below, 4)):
+        with LookupCache(place / RECORD, record=True) as record:
+            assert record.get("arxiv", "search", "owls", numbers) == 3
+            assert record.get("arxiv", "search", "cats", numbers) == cats
     assert not [*tmp_path.glob("manyheads-job-*")]
 
 
@@ -350,17 +367,28 @@ async def test_a_folder_in_use_is_not_swept(tmp_path: Path) -> None:
 
 async def test_each_look_up_is_sent_once_and_is_found_on_the_drivers_side(tmp_path: Path) -> None:
     numbers, wire = TypeAdapter(int), Wire("/nowhere")
-    (tmp_path / "run").mkdir()
-    with LookupCache(tmp_path / "run" / RECORD, record=True) as record:
+    (team := tmp_path / "run/teams/team-1").mkdir(parents=True)
+    with (
+        LookupCache(tmp_path / "run" / RECORD, record=True) as record,
+        LookupCache(team / RECORD, record=True) as below,
+    ):
         mirror = Mirror(tmp_path / "run", wire, ())
         record.keep_answer("arxiv", "search", "owls", numbers, 3)
         mirror.sync()
         record.keep_answer("arxiv", "search", "cats", numbers, 4)
         mirror.sync()
+        below.keep_answer("arxiv", "search", "owls", numbers, 3)
         mirror.sync()
+        mirror.sync()
+    shutil.rmtree(team)
+    mirror.sync()
     wire.send("end")
-    sent = [parts[0] async for batch in wire.batches() for kind, _, parts in batch if kind == "lookups"]
-    assert [len(rows) for rows in sent] == [1, 1]
+    told = [(kind, *parts) async for batch in wire.batches() for kind, _, parts in batch]
+    assert ("gone", name := f"teams/team-1/{RECORD}") in told
+    found = [parts for kind, *parts in told if kind == "lookups"]
+    assert [where for where, _ in found] == [RECORD, RECORD, name]
+    sent = [rows for _, rows in found]
+    assert [len(rows) for rows in sent] == [1, 1, 1]
     with LookupCache(tmp_path / RECORD, record=True) as other:
         for rows in sent:
             other.put(rows)

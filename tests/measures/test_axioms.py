@@ -56,6 +56,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         BuildOptions(bound=2014),
         LexicalEmbedder(),
     ).close()
+    few = [paper(n, abstract=abstract(rng, n), year=2012 + n) for n in range(4)]
+    corpus = write_corpus(place / "few.jsonl", few)
+    build_corpus(corpus, place / "few", BuildOptions(bound=2014), LexicalEmbedder()).close()
     return place
 
 
@@ -187,6 +190,13 @@ def test_the_papers_of_a_case(folder: Path) -> None:
         assert fmean(common(subject, one) for one in unrelated) < fmean(common(subject, one) for one in base)
 
 
+def test_a_small_value_changes_by_a_share_of_itself() -> None:
+    falls, rises = AXIOMS[0], AXIOMS[3]
+    for before, after, fell in ((1e-9, 5e-10, 1), (1e-9, 0, 1), (0, 0, 0), (1, 1 - 1e-9, 0), (0, -1e-9, 1)):
+        assert [*falls.holds(before, after)] == [fell]
+        assert [*rises.holds(after, before)] == [fell]
+
+
 def test_the_same_seed_gives_the_same_shares(folder: Path) -> None:
     corpus = MeasuringCorpus.open(folder / "mine", LexicalEmbedder())
     first, again, other = (axiom_shares(corpus, cases=8, seed=seed) for seed in (1, 1, 2))
@@ -227,7 +237,11 @@ def test_the_command_prints_a_table_and_json(folder: Path) -> None:
     [
         (("--axioms", "idea.md"), ["--axioms", "texts"]), ((), ["text"]),
         (("--axioms", "--corpus", "mine", "--rnd"), ["RND", "100", "a quarter of the corpus has 30", "--rnd-papers 10"]),
-        (("--axioms", "--corpus", "mine", "--neighbours", "16"), ["16 neighbours", "15 papers"]),
+        (("--axioms", "--corpus", "mine", "--neighbours", "16"), ["16 neighbours", "a quarter of the corpus has 15", "--neighbours 15"]),
+        (("--axioms", "--corpus", "few"), ["5 neighbours", "a quarter of the corpus has 0 past papers", "larger corpus"]),
+        (("--axioms", "--rnd-density", "abstract", "--exclude-same-title", "--show-neighbours"),
+         ["--rnd-density", "--exclude-same-title", "--show-neighbours", "without --axioms"]),
+        (("idea.md", "--cases", "9", "--seed", "1"), ["--cases", "--seed", "with --axioms"]),
         (("--axioms", "--corpus", "mine", "--against", "services"), ["--against services"]),
     ],
 )  # fmt: skip

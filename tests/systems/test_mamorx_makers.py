@@ -1,15 +1,20 @@
 """The baselines of MAMORX read off what reaches a model server: one prompt, the same without outside knowledge, one agent alone."""
 
+import asyncio
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from manyheads.base.errors import ConfigError
+import manyheads
+from manyheads.base.errors import BudgetError, ConfigError
 from manyheads.systems.loading import load
 from support.direct import EVERY, Play, Played, config_for, play
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, committee, tei
+from support.native import small
+from support.person import Scripted
 from support.requests import Request
 
 GOOD = {"sources": [{"where": "Section 3", "quote": "91 percent of strikes"}], "text": "It is measured."}
@@ -159,5 +164,23 @@ async def test_the_tokens_are_those_of_another_run(run: Play, tmp_path: Path) ->
     played = await run("mamorx.maker=plain", like, folder="as-much", **given)
     assert played.result["drafts"] > 1
     assert spent(played) <= spent(committee)
-    with pytest.raises(ConfigError, match="committee"):
-        await run(like, folder="again")
+    for limit in (like, "mamorx.tokens=1000"):
+        with pytest.raises(ConfigError, match="committee"):
+            await run(limit, folder="again")
+
+
+@pytest.mark.parametrize(("maker", "replies"), [("plain", 1), ("outline", 1), ("alone", 3)])
+async def test_whose_tokens_nobody_counts_write_once_or_are_refused_a_limit(
+    tmp_path: Path, maker: str, replies: int
+) -> None:
+    inputs, models = {"paper": str(tei(tmp_path / "paper.tei.xml"))}, {"default": {"provider": "human"}}
+    for tokens, most in ((None, replies), (1000, 1)):
+        mamorx = {"maker": maker, "exchanges": 2, "tokens": tokens}
+        config, person = small("mamorx", inputs=inputs, models=models, mamorx=mamorx), Scripted()
+        ended = nullcontext() if tokens is None else pytest.raises(BudgetError, match="no token usage")
+        with ended:
+            await asyncio.wait_for(manyheads.run(config, out=tmp_path / "runs", person=person), 20)
+        assert (
+            len([each for each in person.requests if each.task in ("plain", "outline", "draft", "rethink")])
+            == most
+        )

@@ -90,14 +90,14 @@ class TextSource:
         run, config = load(folder, unfinished=False), reopen(folder)
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
         names = (*self.blinding.names, *names_of(config, ()))
-        title = str(getattr(run.result, "title", "") or "")
+        title, record = str(getattr(run.result, "title", "") or ""), run.model_dump_json()
         case, paper = self._case_of_run(folder, config, title)
         if self.abstracts:
             subject = read_subject(folder)
-            text, hints = nameless(subject.text, names, self.blinding)
+            text, hints = nameless(subject.text, names, self.blinding, record)
             details = {"sha256": subject.sha256}
             return NewText(case, maker, subject.title, text, hints, str(folder.resolve()), paper, details)
-        text, hints = nameless("\n\n".join(prose(run)), names, self.blinding)
+        text, hints = nameless("\n\n".join(prose(run)), names, self.blinding, record)
         return NewText(case, maker, "", text, hints, str(folder), paper)
 
     def _case_of_run(self, folder: Path, config: RunConfig, title: str) -> tuple[Case, Path | None]:

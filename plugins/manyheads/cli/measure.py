@@ -79,6 +79,12 @@ class Measuring(Options):
             raise typer.BadParameter(
                 "--axioms works with neither --against services, --replies nor --exclude"
             )
+        options = {
+            "--rnd-density": self.rnd_density != "paper", "--exclude-same-title": self.exclude_same_title,
+            "--show-neighbours": self.show_neighbours,
+        } if self.axioms else {"--cases": self.cases != 100, "--seed": self.seed != 0}  # fmt: skip
+        if names := ", ".join(name for name, given in options.items() if given):
+            raise typer.BadParameter(f"{names} works only {'without' if self.axioms else 'with'} --axioms")
         if self.against == "services":
             unused = {"--corpus": self.corpus is not None, "--rnd": self.rnd}
         else:

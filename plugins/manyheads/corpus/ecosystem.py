@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from manyheads.base.errors import CorpusError, EmbeddingError, describe, need_extra
 from manyheads.base.files import Closing
@@ -249,17 +250,24 @@ _SCIENTISTS = TypeAdapter(list[Scientist])
 _NAME = re.compile(rb'\{"name":"([^"\\]+)".*\}')
 
 
+def _is_scientist(row: bytes) -> bool:
+    """Whether a row has a scientist's fields. Raises ValueError if it is no JSON."""
+    return from_json(row).keys() <= Scientist.model_fields.keys()
+
+
 def read_people(folder: Path) -> People:
     """The scientists of a built corpus, each a line of its file. Raises `CorpusError` if it is missing or damaged."""
     path = folder / SCIENTISTS
-    with suppress(OSError):
-        rows = path.read_bytes().strip().removeprefix(b"[").removesuffix(b"]").split(b",\n ")
+    with suppress(OSError, ValueError):
+        content = path.read_bytes().strip()
+        rows = content[1:-1].split(b",\n ")
         names = [*map(_NAME.fullmatch, rows)]
-        if all(names):
+        # 0.25 s for 100,000, a fifth of the time of reading them whole
+        if content[:1] + content[-1:] == b"[]" and all(names) and all(map(_is_scientist, rows)):
             return People(
                 {name[1].decode(): row for name, row in zip(names, rows, strict=True) if name}, path
             )
-    try:  # none, or written by another program
+    try:  # none, damaged, or written by another program
         return People.of(_SCIENTISTS.validate_python(read_json(folder, SCIENTISTS)))
     except ValidationError as wrong:
         raise damaged(path, describe(wrong)) from wrong

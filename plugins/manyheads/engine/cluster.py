@@ -346,7 +346,7 @@ class _JobAttempts(_Attempts):
         job, executor, folder = self.job, self.executor, self.job.folder.absolute()
         config = with_first_known(job.config, executor.shared)
         files = _files_of(config, folder)
-        for path in (folder / RECORD, *folder.rglob(JOURNAL)):
+        for path in (*folder.rglob(RECORD), *folder.rglob(JOURNAL)):
             if journal := self.journals.get(path.relative_to(folder).as_posix()):
                 files |= {} if journal.blank else {str(path): journal.copy()}
             elif path.exists():
@@ -462,11 +462,12 @@ class _Desk:
                 (config := self._job.job.config.model_copy()).__setstate__(parts[0])
                 keep_config(config, folder, parts[1])
                 return
-            if kind == "lookups":
-                with LookupCache(folder / RECORD, record=True) as record:
-                    record.put(*parts)
-                return
             path = self._job.inside(parts[0])
+            if kind == "lookups":
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with LookupCache(path, record=True) as record:
+                    record.put(parts[1])
+                return
             if kind == "gone":
                 self._job.close(parts[0])
                 path.unlink(missing_ok=True)

@@ -209,11 +209,15 @@ class Mirror:
     def __init__(self, folder: Path, wire: Wire, there: Collection[str]) -> None:
         self._folder, self._wire = folder, wire
         self._known = {name: self._state(folder / name) for name in there}
-        self._rows, self.events = set[bytes](), list[AnyEvent]()
+        self._rows = dict[str, set[bytes]]()
+        """Those sent, by the name of the record, as of the journals."""
+        self._read = dict[str, tuple[Any, ...]]()
+        """How the files of a record were when it was last read: of a society, most have not changed."""
+        self.events = list[AnyEvent]()
         self._journals = {path.relative_to(folder).as_posix() for path in folder.rglob(JOURNAL)}
         self.session: Session | None = None
-        if (folder / RECORD).exists():
-            self._note_rows()
+        for _ in self._new_rows():
+            pass  # the driver has them
 
     @staticmethod
     def _state(path: Path) -> tuple[int, int, int]:
@@ -241,16 +245,18 @@ class Mirror:
     def _send_changes(self) -> None:
         with suppress(OSError):  # it is in use; see `STALE`
             os.utime(self._wire.root)
-        if (self._folder / RECORD).exists() and (rows := self._note_rows()):
-            self._wire.send("lookups", rows)
+        for name, rows in self._new_rows():
+            self._wire.send("lookups", name, rows)
         now = dict[str, tuple[int, int, int]]()
         for path in files_in(self._folder):
             with suppress(FileNotFoundError):  # replaced meanwhile
                 now[path.relative_to(self._folder).as_posix()] = self._state(path)
         for name in self._known.keys() - now.keys():
             self._wire.send("gone", name)
-        for name in [name for name in self._journals if not (self._folder / name).exists()]:
-            self._journals.remove(name)
+        for name in [name for name in (*self._journals, *self._rows) if not (self._folder / name).exists()]:
+            self._journals.discard(name)
+            self._rows.pop(name, None)
+            self._read.pop(name, None)
             self._wire.send("gone", name)
         for name, state in [*now.items()]:
             before = self._known.get(name)
@@ -267,11 +273,22 @@ class Mirror:
                 self._wire.send("file", name, self._wire.placeless(content))
         self._known = now
 
-    def _note_rows(self) -> list[tuple[bytes, float, str]]:
-        with LookupCache(self._folder / RECORD, record=True) as record:
-            rows = record.rows(self._rows)
-        self._rows.update(key for key, *_ in rows)
-        return rows
+    def _new_rows(self) -> Iterator[tuple[str, list[Row]]]:
+        """What is new in the records of this run and of those below it, by their names."""
+        for base in sorted(base for base, _, names in os.walk(self._folder) if RECORD in names):
+            path, states = Path(base) / RECORD, list[Any]()
+            name = path.relative_to(self._folder).as_posix()
+            for each in (path, path.with_name(f"{RECORD}-wal")):
+                with suppress(FileNotFoundError):
+                    states.append(self._state(each))
+            if self._read.get(name) == (*states,):
+                continue
+            self._read[name], known = (*states,), self._rows.setdefault(name, set())
+            with LookupCache(path, record=True) as record:
+                rows = record.rows(known)
+            known.update(key for key, *_ in rows)
+            if rows:
+                yield name, rows
 
 
 class MirroredJournal(Journal):

@@ -53,8 +53,8 @@ class Blinding(Strict):
     drop: tuple[str, ...] = ()
     """Headings, labels in bold and sentences to leave out, anywhere; the text below them is kept. Numbers may differ."""
     marks: tuple[Pattern[str], ...] = ()
-    """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets, elsewhere
-    replaced by `an earlier paper`."""
+    """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets. Elsewhere,
+    those that the run's result has are replaced by `an earlier paper`."""
 
 
 class ArenaConfig(Blinding):
@@ -64,8 +64,12 @@ class ArenaConfig(Blinding):
     """The questions: review, idea, rating, ranking, or a YAML file; see `manyheads arena new`."""
 
 
-def nameless(text: str, names: Iterable[str], spec: Blinding) -> tuple[str, int]:
-    """A text without hints at its author, and their number."""
+def nameless(text: str, names: Iterable[str], spec: Blinding, record: str = "") -> tuple[str, int]:
+    """A text without hints at its author, and their number.
+
+    Args:
+        record: the JSON of the run's result, if a run wrote it. Another text may have a mark of its own: “we set N10 = 5”.
+    """
     text, sections = _without(text, spec.cut)
     text, lines = _without_phrases(text, spec.drop)
     text, sentences = _without_itself(text)
@@ -74,10 +78,11 @@ def nameless(text: str, names: Iterable[str], spec: Blinding) -> tuple[str, int]
     marks = 0
     for mark in spec.marks:
         named = rf"(?<![\w-])(?:{mark.pattern})(?![\w-])"
+        own = {re.escape(found[0][1:-1]) for found in re.finditer(rf'"(?:{mark.pattern})"', record)}
         for pattern, instead in (
             (rf" ?[(\[]{named}[)\]]", ""),
             (rf"; {named}(?=[;)\]])|(?<=[(\[]){named}; ", ""),
-            (named, EARLIER),
+            *([(rf"(?<![\w-])(?:{'|'.join(sorted(own))})(?![\w-])", EARLIER)] if own else ()),
         ):
             text, number = re.subn(pattern, instead, text)
             marks += number

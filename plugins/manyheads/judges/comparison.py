@@ -111,7 +111,7 @@ class ReviewComparisonConfig(ComparisonConfig):
     reader: Text = "auto"
     """The reader of the paper's file; see `mamorx.reader`."""
     blinding: Blinding = Blinding(
-        names=("committee", "area chair", "novelty assessor"),
+        names=("the committee", "our committee", "the area chair", "novelty assessor"),
         cut=("Not verified", "Quotes that were not found"),
         marks=(re.compile(r"N\d+"),),
     )
@@ -176,14 +176,15 @@ def read_reviews(config: RunConfig) -> Contestants:
     inputs, blinding = config.inputs, config.settings.blinding
 
     def entry(named: str) -> Entry:
-        path, names = path_of(named, KINDS), [*blinding.names]
+        path, names, record = path_of(named, KINDS), [*blinding.names], ""
         if path and path.is_dir():
             names += telling(reopen(path), ())
-            source, text = named, "\n\n".join(prose(load(path, unfinished=False)))
+            run = load(path, unfinished=False)
+            source, text, record = named, "\n\n".join(prose(run)), run.model_dump_json()
         else:
             subject = subject_of(named, "the review", KINDS)
             source, text = subject.source, subject.text
-        return Entry(source, "", nameless(text, names, blinding)[0])
+        return Entry(source, "", nameless(text, names, blinding, record)[0])
 
     ours, rivals = ([entry(each) for each in some] for some in (inputs.reviews, inputs.rivals))
     paper = read_paper(config)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.base.errors import MeasureError
 from manyheads.base.papers import Paper
+from manyheads.base.text import count
 from manyheads.core.texts import Subject
 from manyheads.corpus.digest import sentences
 from manyheads.corpus.phrases import stems
@@ -34,7 +35,7 @@ PARTS = 4
 LARGEST = 4000
 """Maximum papers of a period; of more, a sample is used."""
 TOLERANCE = 1e-6
-"""A smaller change is none: distances are in float32."""
+"""A smaller share of the value is no change: distances are in float32."""
 SYNONYMS = dict(
     re.findall(
         r"(\w+):(\S+)",
@@ -62,7 +63,7 @@ class Axiom:
     def holds(self, before: float | None, after: float | None) -> Iterator[float]:
         """1 or 0; nothing without both values."""
         if before is not None and after is not None:
-            rise = (after - before) / max(1, abs(before))
+            rise = (after - before) / (max(abs(before), abs(after)) or 1)
             yield float((rise if self.change == "rises" else -rise) > TOLERANCE)
 
 
@@ -167,7 +168,7 @@ def axiom_shares(
         EmbeddingError: the corpus's model cannot be loaded.
     """
     random, measures = Random(seed), measures or Measures()
-    whole, texts = _whole(corpus, measures.rnd, random)
+    whole, texts = _whole(corpus, measures, random)
     usable = [one for one in whole.contemporary.ids if len(sentences(texts[one].abstract)) > 1]
     if not usable:
         raise MeasureError(f"{corpus.meta.name}: no contemporary paper has an abstract of two sentences")
@@ -207,18 +208,24 @@ def verdict(mean: Mean | None) -> Verdict:
     return "kept" if mean.low > KEPT else "broken"
 
 
-def _whole(
-    corpus: MeasuringCorpus, rnd: tuple[int, int] | None, random: Random
-) -> tuple[PaperPool, dict[str, Paper]]:
-    """The papers that are used, and their texts by id. Raises `MeasureError` if a quarter of them is too few for RND."""
+def _whole(corpus: MeasuringCorpus, measures: Measures, random: Random) -> tuple[PaperPool, dict[str, Paper]]:
+    """The papers that are used, and their texts by id. Raises `MeasureError` if a quarter of them is too few."""
     from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
     from manyheads.corpus.qdrant import open_bank
 
     whole = PaperPool(corpus.past, corpus.contemporary).at(
         lambda papers: random.sample(range(len(papers)), min(len(papers), LARGEST))
     )
-    if rnd:
-        need_field(whole.past.at(range(len(whole.past) // 4)), *rnd, whose="a quarter of the corpus")
+    for period, papers in (("past", whole.past), ("contemporary", whole.contemporary)):
+        if (quarter := len(papers) // 4) < measures.neighbours:
+            fewer = f"--neighbours {quarter} fits this corpus; or " if quarter else ""
+            raise MeasureError(
+                f"{corpus.meta.name}: a case needs {measures.neighbours} neighbours in each period; "
+                f"a quarter of the corpus has {count(quarter, f'{period} paper')}",
+                hint=f"{fewer}test the axioms on a larger corpus",
+            )
+    if measures.rnd:
+        need_field(whole.past.at(range(len(whole.past) // 4)), *measures.rnd, whose="a quarter of the corpus")
     with KnowledgeBank(open_bank(corpus.folder, corpus.meta, PAPERS), corpus.model) as bank:
         return whole, bank.get([*whole.past.ids, *whole.contemporary.ids])
 

@@ -1,13 +1,16 @@
 """A run's limit in tokens: a number, or the tokens of the run whose cost it matches (VirSci 2025, §4.1, App. C.3)."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.base.errors import ConfigError, SubjectError
+from manyheads.base.errors import BudgetError, ConfigError, SubjectError
 from manyheads.base.files import expanded
 from manyheads.config import RunConfig, Section, Slot, Strict
+from manyheads.core import Usage
 from manyheads.core.results import Part, read_result
 
 
@@ -68,3 +71,66 @@ def resolve(config: RunConfig) -> RunConfig:
         raise ConfigError(f"{key}: {run} counted no tokens", hint=hint)
     like = Like(run=run, tokens=tokens)
     return config.model_copy(update={"settings": settings.model_copy(update={"like": like})})
+
+
+@dataclass
+class Allowance:
+    """Tokens of a whole run, input and output, and the replies paid from them by task; `limit` is None for no limit.
+
+    No question is asked once they are spent: a run exceeds them by less than its last reply.
+    """
+
+    limit: int | None = None
+    paid: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
+
+    @property
+    def used(self) -> int:
+        return sum(usage.tokens for usage in self._of(self.paid))
+
+    def need(self, what: str) -> None:
+        """Raises `BudgetError` if the allowance is spent and `what` cannot be asked."""
+        if self.limit is not None and self.used >= self.limit:
+            raise BudgetError(
+                f"the {self.limit} tokens of the run are spent ({self.used} used): none are left for {what}",
+                hint="allow more: manyheads resume RUN --accept-changes --set like=null --set tokens=<larger>",
+            )
+
+    def pay(self, task: str, usage: Usage) -> None:
+        """Count a reply; raises `BudgetError` if there is a limit but the model counts no tokens."""
+        if self.limit is not None and usage.tokens == 0:
+            raise BudgetError(
+                "the model reports no token usage, so a limit in tokens cannot be kept",
+                hint="use a server that reports usage, or a system or maker that runs without tokens and like",
+            )
+        self.paid.setdefault(task, []).append(usage)
+
+    def leaves(self, *costs: int) -> bool:
+        """Whether this many tokens are left."""
+        return self.limit is None or self.used + sum(costs) <= self.limit
+
+    def expected(self, task: str) -> int:
+        """Expected tokens of another reply to a task: the maximum so far.
+
+        A task without replies is taken to read the longest prompt so far and one more reply, and to write as much.
+        """
+        if task in self.paid:
+            return max(usage.tokens for usage in self.paid[task])
+        replies = self._of(self.paid)
+        return max((each.input_tokens for each in replies), default=0) + 2 * longest(replies)
+
+    def reading(self, tasks: Collection[str], shown: int = 1) -> int:
+        """Expected tokens of a reply that is shown `shown` replies to these tasks.
+
+        The rest of its prompt is taken to be as long as theirs, once for each reply shown.
+        """
+        replies = self._of(tasks)
+        read = min((each.input_tokens for each in replies), default=0)
+        return shown * read + (shown + 1) * longest(replies)
+
+    def _of(self, tasks: Collection[str]) -> list[Usage]:
+        return [usage for task in tasks for usage in self.paid.get(task, ())]
+
+
+def longest(replies: Sequence[Usage]) -> int:
+    """The most tokens written for a reply."""
+    return max((each.output_tokens for each in replies), default=0)

@@ -4,15 +4,14 @@ drafts ideas, and a discussion of fixed roles (VirSci 2025, App. C.3).
 The cost of a reply is predicted from earlier replies.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from manyheads.asking.replies import Abstract, ReplyModel
-from manyheads.base.errors import BudgetError
 from manyheads.config import RunConfig
-from manyheads.core import Reply, Speaker, Tool, Usage
+from manyheads.core import Reply, Speaker, Tool
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.models.governor import ToolsRefusedError
@@ -34,71 +33,6 @@ from manyheads.team.run import Cited, Question, Remark
 from manyheads.team.system import Needs, System
 from manyheads.team.tools import literature_tools
 
-
-@dataclass
-class Allowance:
-    """Tokens of a whole run, input and output, and the replies paid from them by task; `limit` is None for no limit.
-
-    No question is asked once they are spent: a run exceeds them by less than its last reply.
-    """
-
-    limit: int | None = None
-    paid: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
-
-    @property
-    def used(self) -> int:
-        return sum(usage.tokens for usage in self._of(self.paid))
-
-    def need(self, what: str) -> None:
-        """Raises `BudgetError` if the allowance is spent and `what` cannot be asked."""
-        if self.limit is not None and self.used >= self.limit:
-            raise BudgetError(
-                f"the {self.limit} tokens of the run are spent ({self.used} used): none are left for {what}",
-                hint="allow more: manyheads resume RUN --accept-changes --set like=null --set tokens=<larger>",
-            )
-
-    def pay(self, task: str, usage: Usage) -> None:
-        """Count a reply; raises `BudgetError` if there is a limit but the model counts no tokens."""
-        if self.limit is not None and usage.tokens == 0:
-            raise BudgetError(
-                "the model reports no token usage, so a limit in tokens cannot be kept",
-                hint="use a server that reports usage; self-reflection and discussion can run by rounds and turns, "
-                "without tokens and like",
-            )
-        self.paid.setdefault(task, []).append(usage)
-
-    def leaves(self, *costs: int) -> bool:
-        """Whether this many tokens are left."""
-        return self.limit is None or self.used + sum(costs) <= self.limit
-
-    def expected(self, task: str) -> int:
-        """Expected tokens of another reply to a task: the maximum so far.
-
-        A task without replies is taken to read the longest prompt so far and one more reply, and to write as much.
-        """
-        if task in self.paid:
-            return max(usage.tokens for usage in self.paid[task])
-        replies = self._of(self.paid)
-        return max((each.input_tokens for each in replies), default=0) + 2 * _longest(replies)
-
-    def reading(self, tasks: Collection[str], shown: int = 1) -> int:
-        """Expected tokens of a reply that is shown `shown` replies to these tasks.
-
-        The rest of its prompt is taken to be as long as theirs, once for each reply shown.
-        """
-        replies = self._of(tasks)
-        return shown * min((each.input_tokens for each in replies), default=0) + (shown + 1) * _longest(
-            replies
-        )
-
-    def _of(self, tasks: Collection[str]) -> list[Usage]:
-        return [usage for task in tasks for usage in self.paid.get(task, ())]
-
-
-def _longest(replies: Sequence[Usage]) -> int:
-    return max((each.output_tokens for each in replies), default=0)
-
-
 R = TypeVar("R", bound=ReplyModel)
 
 RESEARCHER, ENGINEER = "researcher", "engineer"
@@ -113,7 +47,7 @@ class BaselineDesk:
     run: BaselineRun
     topic: str
     stages: Mapping[str, str]
-    allowance: Allowance
+    allowance: equal_cost.Allowance
     course: BaselineCourse
     asked: int = 0  # replies: the inference cost
 
@@ -123,7 +57,7 @@ class BaselineDesk:
         like = config.like.run if isinstance(config.like, equal_cost.Like) else None
         course = BaselineCourse(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
-        return cls(run, topic, stages, Allowance(config.allowed), course)
+        return cls(run, topic, stages, equal_cost.Allowance(config.allowed), course)
 
     def seat(self, *people: Speaker, turns: int | None = None) -> None:
         """Record who takes part, and begin the idea stage, of a maximum number of turns."""

@@ -11,9 +11,10 @@ from typing import Any
 from manyheads.asking.replies import ReplyModel, numbered
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
-from manyheads.core import Tool, together
+from manyheads.core import Tool, Usage, together
 from manyheads.core.events import Judged
 from manyheads.models.governor import ToolsRefusedError
+from manyheads.systems.equal_cost import Allowance, longest
 from manyheads.systems.mamorx import desk as desks
 from manyheads.systems.mamorx import figures, novelty, references, replies
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
@@ -273,14 +274,13 @@ class Drafts:
     """Independent reviews by one prompt, as many as a limit in tokens pays for, of which one is picked: best of k."""
 
     desk: ReviewDesk
-    limit: int
+    allowance: Allowance
     left: list[PaperReview] = field(default_factory=list[PaperReview])
-    _dearest: int = 0  # tokens of a draft
-    _longest: int = 0  # tokens written for one
 
     async def write(self) -> None:
-        """Draft while another draft and the choice can be paid; the result has the draft that leads."""
-        while not self.left or self._leaves(self._dearest + self._choice(len(self.left) + 1)):
+        """Draft while another draft and the choice can be paid, once without a limit; the result has the draft that leads."""
+        await self.draft()
+        while self.allowance.limit is not None and self._affords_another:
             await self.draft()
             if len(self.left) == AT_ONCE_PICKED:
                 await self.pick()
@@ -288,10 +288,10 @@ class Drafts:
 
     async def draft(self) -> None:
         run, task, form = self.desk.run, self.desk.run.settings.maker, self.desk.form
-        run.result.drafts, before = run.result.drafts + 1, run.usage.tokens
+        run.result.drafts, before = run.result.drafts + 1, run.usage
         kind = form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
         number = run.result.drafts
-        draft = number if self.limit else None
+        draft = None if self.allowance.limit is None else number
         reply = await self.desk.ask(
             WRITING, REVIEWER, task, kind, turn=number, form=form, draft=draft, **self._paper
         )
@@ -299,18 +299,18 @@ class Drafts:
         review.text = markdown(review, form, apart=False)
         self.left.append(review)
         run.result.review = self.left[0]
-        self._dearest = max(self._dearest, run.usage.tokens - before)
-        self._longest = max(self._longest, reply.usage.output_tokens)
+        self.allowance.pay(task, run.usage - before)
 
     async def pick(self) -> None:
         """Keep the best of the drafts, in random order."""
-        run, among = self.desk.run, len(self.left)
-        if among > 1 and self._leaves(self._choice(among)):
+        run, among, before = self.desk.run, len(self.left), self.desk.run.usage
+        if among > 1 and self.allowance.leaves(self._choice(among)):
             run.rng.shuffle(self.left)
             kind = numbered(run.reply_type(REVIEWER, "pick", BestReview), "choice", among)
             shown: dict[str, Any] = {"drafts": [each.text for each in self.left], **self._paper}
             reply = await self.desk.ask(WRITING, REVIEWER, "pick", kind, turn=run.result.drafts, **shown)
             self.left = [self.left[reply.value.choice - 1]]
+            self.allowance.pay("pick", run.usage - before)
         elif among > 1:
             run.warn(WRITING, f"too few tokens are left to compare {among} drafts; the first is taken")
             self.left = self.left[:1]
@@ -322,10 +322,19 @@ class Drafts:
 
     def _choice(self, drafts: int) -> int:
         """Expected tokens of a choice: the paper is read once more, and each draft."""
-        return self._dearest + drafts * self._longest if drafts > 1 else 0
+        return self._dearest + drafts * longest(self._paid) if drafts > 1 else 0
 
-    def _leaves(self, tokens: int) -> bool:
-        return self.desk.run.usage.tokens + tokens <= self.limit
+    @property
+    def _affords_another(self) -> bool:
+        return self.allowance.leaves(self._dearest, self._choice(len(self.left) + 1))
+
+    @property
+    def _paid(self) -> list[Usage]:
+        return self.allowance.paid[self.desk.run.settings.maker]
+
+    @property
+    def _dearest(self) -> int:
+        return self.allowance.expected(self.desk.run.settings.maker)
 
 
 async def prompted(run: MamorxRun) -> None:
@@ -335,7 +344,7 @@ async def prompted(run: MamorxRun) -> None:
     """
     desk = ReviewDesk.of(run, [REVIEWER], [WRITING])
     desk.begin(WRITING)
-    await Drafts(desk, run.settings.allowed or 0).write()
+    await Drafts(desk, Allowance(run.settings.allowed)).write()
 
 
 async def alone(run: MamorxRun) -> None:
@@ -346,10 +355,10 @@ async def alone(run: MamorxRun) -> None:
     """
     desk, settings = ReviewDesk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
     desk.begin(WRITING)
-    turn, dearest, task, first = 0, 0, "draft", replies.Weighed
+    turn, task, first, allowance = 0, "draft", replies.Weighed, Allowance(settings.allowed)
     given: dict[str, Any] = {}
     while True:
-        turn, before = turn + 1, run.usage.tokens
+        turn, before = turn + 1, run.usage
         kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), first)
         reply = await desk.ask_reader(
             WRITING, REVIEWER, task, kind, purpose=task, turn=turn, form=desk.form, **given
@@ -358,10 +367,10 @@ async def alone(run: MamorxRun) -> None:
         await look_up(run, review.claims)
         same = run.result.review is not None and review == run.result.review
         run.result.review = review
-        dearest = max(dearest, run.usage.tokens - before)
+        allowance.pay(WRITING, run.usage - before)
         if settings.allowed is None and (same or turn > settings.exchanges):
             break
-        if settings.allowed is not None and run.usage.tokens + dearest > settings.allowed:
+        if not allowance.leaves(allowance.expected(WRITING)):
             outcome = f"stands after {turn} rounds: its tokens are used up"
             run.emit(Judged(stage=WRITING, subject="the draft", outcome=outcome))
             break

@@ -76,9 +76,10 @@ class MamorxConfig(TokenLimit):
 
     @model_validator(mode="after")
     def _can_be_held(self) -> "MamorxConfig":
-        if self.like and self.maker == "committee":
+        if (self.tokens or self.like) and self.maker == "committee":
+            key = "tokens" if self.tokens else "like"
             raise ValueError(
-                "like: the tokens of a committee are not limited; set maker to plain, outline or alone"
+                f"{key}: the tokens of a committee are not limited; set maker to plain, outline or alone"
             )
         return self
 

@@ -331,6 +331,8 @@ def test_changes_of_texts_that_are_in_one_table_only_are_counted(tmp_path: Path)
     how = ("agreement", "after.csv", "--group", "condition", "--before", "before.csv")
     assert json.loads(run(*how, "--json", cwd=tmp_path))["changes"]["unmatched"] == ["t0", "t1", "t8"]
     assert "3 texts without ratings in both tables, left out: t0, t1, t8" in run(*how, cwd=tmp_path)
+    named = (*how[:2], "--columns", "id=id,group=condition,score=score", *how[4:])
+    assert "3 texts without ratings in both tables" in run(*named, cwd=tmp_path)
 
 
 # PeerRead: a file a paper, with comments among the reviews, and reviews that are there twice.

@@ -527,9 +527,12 @@ def _grouped(
 
     tables = {"groups": found} if how.group or "group" in columns else {}
     if how.before:
-        own, earlier = how.model_copy(update={"group": None}), None  # a text is in its later group
+        named = (how.columns or "").split(",")
+        others = ",".join(each for each in named if each.partition("=")[0].strip() != "group")
+        changed = {"group": None, "columns": None if known else others}  # a text is in its later group
+        own, earlier = how.model_copy(update=changed), None
         if known:
-            own, earlier = _recognised(own.model_copy(update={"columns": None}), how.before[0])
+            own, earlier = _recognised(own, how.before[0])
         tables["changes"] = changes(found, _ratings_of(how.before, own, earlier))
     return tables
 

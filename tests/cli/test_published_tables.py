@@ -109,6 +109,10 @@ def test_votes_of_mamorx_are_known_by_their_columns(tmp_path: Path) -> None:
     said = run(*how, cwd=tmp_path)
     assert "Recognised  MAMORX" in said
     assert f"1,889  {one:,.0f} (" in said
+    other = json.loads(run(*how, "--question", "clarity", "--json", cwd=tmp_path))["published"]
+    shown = {each["name"]: each["ours"] and each["ours"][0] for each in other}
+    assert shown["multi_agent_with_knowledge over barebones"] == pytest.approx(won), "not of clarity"
+    assert shown["adjusted, barebones"] is None, "only clarity is adjusted"
     named = ("--columns", "left=reviewer_a,right=reviewer_b,overall=overall_quality")
     assert "published" not in json.loads(run(*how, *named, "--json", cwd=tmp_path))
 
@@ -190,6 +194,12 @@ def test_reviewers_of_the_ai_scientist_are_compared_by_themselves(tmp_path: Path
     for name in ("GPT-4o (1-shot)", "Sonnet 3.5"):  # two points more, and a threshold two points higher
         assert shown[f"{name}, Balanced accuracy"] == pytest.approx(fmean(rates))
     assert (shown["texts"], shown["GPT-4o-mini, Balanced accuracy"]) == (8, None)
+    by_on = (*how[:3], f"llm_reviews/{SONNET}.csv", "--by", "on")
+    assert "no 'on'" in refused(*by_on, cwd=tmp_path)
+    alone = json.loads(run(*by_on[:4], "--json", cwd=tmp_path))
+    shown = {each["name"]: each["ours"] and each["ours"][0] for each in alone["published"]}
+    assert shown["Sonnet 3.5, Balanced accuracy"] == pytest.approx(fmean(rates))
+    assert alone["calibration"] == data["scorers"]["Sonnet 3.5"]["calibration"]
     said = run(*how, cwd=tmp_path)
     assert "not in this file" in said
     assert "\nmine\n" in said
@@ -260,6 +270,7 @@ def test_conditions_of_si_et_al_are_known_by_their_columns(tmp_path: Path) -> No
     assert {*data["criteria"]} == {"novelty", "excitement", "feasibility", "effectiveness", "overall"}
     assert data["criteria"]["novelty"]["scale"] == [1, 10]
     pairs = {(each["one"], each["other"]) for each in data["groups"]["differences"]}
+    assert pairs == {("AI", "Human"), ("AI_Rerank", "Human")}
     for pair in pairs:  # as the authors do: over the criteria of a pair
         tests = [each for each in data["groups"]["differences"] if (each["one"], each["other"]) == pair]
         assert [each["bonferroni"] for each in tests] == pytest.approx(
@@ -269,7 +280,7 @@ def test_conditions_of_si_et_al_are_known_by_their_columns(tmp_path: Path) -> No
     [test] = [each for each in data["groups"]["differences"]
               if (each["criterion"], each["one"], each["other"]) == ("novelty", "AI", "Human")]  # fmt: skip
     assert shown["novelty, AI − Human, p Bonferroni"] == test["bonferroni"]
-    assert (shown["texts"], len(shown)) == (147, 11)
+    assert len(shown) == len(data["published"]) == 10
 
     # The same ideas once they were carried out: AI's lose one point, or three.
     executed = [
@@ -289,6 +300,7 @@ def test_conditions_of_si_et_al_are_known_by_their_columns(tmp_path: Path) -> No
     assert "is not a number from 1 to 10" in refusal
     how = (*how, "--scale", "-9-10")
     changed = json.loads(run(*how, "--json", cwd=tmp_path))["changes"]
+    assert len(changed["unmatched"]) == data["texts"] - len(lost)
     means = {(each["criterion"], each["group"]): each["mean"] for each in changed["means"]}
     assert means["novelty change", "AI"] == pytest.approx(-fmean(filter(None, lost.values())))
     assert means["overall change", "Human"] == pytest.approx(0)
@@ -311,6 +323,18 @@ def test_a_published_table_of_another_shape_is_refused(tmp_path: Path) -> None:
     assert "no text is rated in both tables" in refused("agreement", "ideation.json", *how, cwd=tmp_path)
 
 
+def test_changes_of_texts_that_are_in_one_table_only_are_counted(tmp_path: Path) -> None:
+    rows = [f"t{text},{'AI' if text % 2 else 'Human'},{text}" for text in range(8)]
+    (tmp_path / "after.csv").write_text("\n".join(["id,condition,score", *rows]))
+    before = ["id,score", *(f"t{text},3" for text in range(2, 9))]  # without the groups
+    (tmp_path / "before.csv").write_text("\n".join(before))
+    how = ("agreement", "after.csv", "--group", "condition", "--before", "before.csv")
+    assert json.loads(run(*how, "--json", cwd=tmp_path))["changes"]["unmatched"] == ["t0", "t1", "t8"]
+    assert "3 texts without ratings in both tables, left out: t0, t1, t8" in run(*how, cwd=tmp_path)
+    named = (*how[:2], "--columns", "id=id,group=condition,score=score", *how[4:])
+    assert "3 texts without ratings in both tables" in run(*named, cwd=tmp_path)
+
+
 # PeerRead: a file a paper, with comments among the reviews, and reviews that are there twice.
 
 
@@ -330,9 +354,29 @@ def test_reviews_of_peerread(tmp_path: Path) -> None:
     data = json.loads(run("agreement", *names, "--json", cwd=tmp_path))
     found = data["criteria"]["recommendation"]
     assert (found["texts"], found["ratings"], found["missing"], data["unnamed"]) == (3, 8, 0, 8)
+    assert data["equal"] == 8
+    assert "8 answers, equal to another on the same text" in run("agreement", *names, cwd=tmp_path)
     assert found["mean"] == pytest.approx(fmean(map(fmean, scores.values())))
     shown = {each["name"]: each["ours"][0] for each in data["published"]}
     assert shown == {"texts": 3, "ratings": 8, "accepted": pytest.approx(2 / 3)}
+
+
+def test_a_list_of_answers_loses_none(tmp_path: Path) -> None:
+    def ratings(data: Any, *columns: str) -> Any:
+        (tmp_path / "own.json").write_text(json.dumps(data), encoding="utf-8")
+        return json.loads(run("agreement", "own.json", *columns, "--json", cwd=tmp_path))["criteria"]
+
+    equal = [{"id": "p1", "reviews": [{"score": each} for each in (5, 5, 5, 1)]}]
+    for columns in ((), ("--columns", "id=id,score=sc*")):
+        found = ratings(equal, *columns)["score"]
+        assert (found["ratings"], found["mean"]) == (4, 4)
+    noted = [
+        {"id": "p1", "rater": "ann", "novelty": 3, "notes": [{"a": 1}, {"id": "n1"}]},
+        {"id": "p2", "novelty": 5},
+    ]
+    for columns in ((), ("--columns", "id=id,novelty=novelty")):
+        found = ratings(noted, *columns)["novelty"]
+        assert (found["texts"], found["ratings"], found["mean"]) == (2, 2, 4)
 
 
 # SciPIP: a line a background.

@@ -130,7 +130,7 @@ def _take_sheets(arena: Arena, paths: Sequence[Path], columns: Mapping[str, str]
     needed = [(name,) for name in ("rater", "id", *names)]
     hint = f"manyheads arena export {arena.folder} --sheets 1"
     items, problems = defaultdict[tuple[str, str], dict[str, TableRow]](dict), list[str]()
-    for row in (row for path in paths for row in read_table(path, needed, hint, columns)):
+    for row in (row for path in paths for row in read_table(path, needed, hint, columns, names)):
         rater, text = row["rater"], row["id"]
         if not rater or text not in case_of:
             problems.append(f"{row.place}: {f'{text!r} is no text of this arena' if rater else 'no rater'}")

@@ -79,7 +79,7 @@ def _recognised(how: H, path: Path) -> "tuple[H, PublishedTable | None]":
         )
     named = ",".join(f"{name}={column}" for name, column in known.columns.items())
     own = {"columns": named, **known.model_dump(include={"group", "scale", "by", "threshold"})}
-    unset = {name for name, field in type(how).model_fields.items() if getattr(how, name) == field.default}
+    unset = {name for name in type(how).model_fields if getattr(how, name) is None}
     return how.model_copy(
         update={name: own[name] for name in unset & own.keys() if own[name] is not None}
     ), known
@@ -332,7 +332,7 @@ def rate(how: Rating) -> None:
     read, first, title = _votes_of(how)
     questions = questions_of(read.votes, how.question or first)
     result = rate(read.votes, questions, rules, [*read.notes], read.headline)
-    ours = published.of_votes(result.people)
+    ours = published.of_votes(result.people, known.question) if known else {}
     if how.json_:
         more = {"published": known.beside(ours)} if known else {}
         say_json(dumps(result.data() | more, indent=2, ensure_ascii=False))
@@ -366,8 +366,8 @@ class Agreeing(Options):
     scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN|FOLDER")] = ()
     """Scores of the rated texts: measures.jsonl, a CSV or JSON file, or run folders of reviews. Several of one text count as their mean.
     Each table of a folder is compared by itself."""
-    by: Annotated[str, typer.Option(metavar="NAME")] = "on"
-    """Name of the score in --scores."""
+    by: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Name of the score in --scores. [default: on]"""
     on: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Criterion to compare with the scores. [default: novelty, else the first]"""
     columns: Annotated[str | None, typer.Option(metavar="NAME=COLUMN,…")] = None
@@ -420,7 +420,7 @@ def agreement(how: Agreeing) -> None:
         raise typer.BadParameter("--before works with tables of ratings")
     if not folders:
         how, known = _recognised(how, next(iter(sources)))
-        _print(_of_tables(sources, how), how, known)
+        _print(_of_tables(sources, how, known), how, known)
     elif (folders[0] / FILE).is_file():
         with _opened(folders[0]) as arena:
             _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how)
@@ -428,7 +428,9 @@ def agreement(how: Agreeing) -> None:
         _print(read_reviews(folders), how)
 
 
-def _of_tables(tables: Sequence[Path], how: Agreeing) -> "RatingTable | Rankings":
+def _of_tables(
+    tables: Sequence[Path], how: Agreeing, known: "PublishedTable | None"
+) -> "RatingTable | Rankings":
     """Rankings of tables with a column for ranks, else ratings."""
     from manyheads.measures.ranking import read_rankings
     from manyheads.measures.ratings import COLUMNS
@@ -436,19 +438,20 @@ def _of_tables(tables: Sequence[Path], how: Agreeing) -> "RatingTable | Rankings
 
     named = columns_named(how.columns, COLUMNS) if how.columns else {}
     if "rank" in named or (
-        not named and any("rank" in row.cells for row in read_table(tables[0], (), "")[:1])
+        not named and any("rank" in row.cells for row in read_table(tables[0], (), "", answers=("rank",))[:1])
     ):
         return read_rankings(tables, named, how.judge, how.target)
-    return _ratings_of(tables, how)
+    return _ratings_of(tables, how, known)
 
 
-def _ratings_of(tables: Sequence[Path], how: Agreeing) -> "RatingTable":
+def _ratings_of(tables: Sequence[Path], how: Agreeing, known: "PublishedTable | None") -> "RatingTable":
     from manyheads.measures.ratings import COLUMNS, GROUP, read_ratings
     from manyheads.measures.tables import columns_named, scales_named
 
     named = columns_named(how.columns, COLUMNS) if how.columns else {}
     group = {GROUP: how.group} if how.group else {}
-    return read_ratings(tables, named | group, scales_named(how.scale) if how.scale else None)
+    scales, once = scales_named(how.scale) if how.scale else None, bool(known and known.once)
+    return read_ratings(tables, named | group, scales, once=once)
 
 
 def _print(found: "RatingTable | Rankings", how: Agreeing, known: "PublishedTable | None" = None) -> None:
@@ -478,22 +481,23 @@ def _of_ratings(
     if how.plot:
         needs_plots(how.plot)
     columns = columns_named(how.columns, COLUMNS) if how.columns else None
-    scorers = dict[str, agreement.RatingSummary]()
-    for name, files in _scorers(how.scores).items():
+    by, scorers = how.by or "on", dict[str, agreement.RatingSummary]()
+    for name, files in _scorers(how.scores, known).items():
         called = known.scorers.get(name, name) if known else name
         least = {"threshold": how.threshold, "score_threshold": known and known.thresholds.get(called)}
-        scores = read_scores(files, how.by, columns)
-        scorers[called] = agreement.compare(found, scores, how.by, how.on, seed=how.seed, **least)
-    compared = scorers.pop("", None) or agreement.compare(found)
-    if how.plot and scorers:
+        scores = read_scores(files, by, columns)
+        scorers[called] = agreement.compare(found, scores, by, how.on, seed=how.seed, **least)
+    [compared] = scorers.values() if len(scorers) == 1 else [agreement.compare(found)]
+    if how.plot and len(scorers) > 1:
         raise typer.BadParameter("--plot draws one table of scores: name a file of the folder with --scores")
     data, lines = asdict(compared), [*agreement.as_lines(compared)]
+    scorers.pop("", None)
     for name, each in scorers.items():
-        lines += ["", name, *agreement.score_lines(each)]
+        lines += ["", name, *agreement.score_lines(each)] if len(scorers) > 1 else []
         data.setdefault("scorers", {})[name] = asdict(each)
-    ours = published.of_ratings(compared, scorers)
+    ours, against = published.of_ratings(compared, scorers), known and known.against
     for name, table in _grouped(found, how, columns or (), known).items():
-        data[name] = asdict(by_group := groups.compare_groups(table, seed=how.seed))
+        data[name] = asdict(by_group := groups.compare_groups(table, against=against, seed=how.seed))
         lines += groups.as_lines(by_group)
         ours |= published.of_groups(by_group)
     if known:
@@ -504,12 +508,14 @@ def _of_ratings(
     return data, lines
 
 
-def _scorers(scores: Sequence[Path]) -> dict[str, Sequence[Path]]:
-    """The tables of a folder, each by its name; else all scores together, without a name."""
+def _scorers(scores: Sequence[Path], known: "PublishedTable | None") -> dict[str, Sequence[Path]]:
+    """The tables of a folder, or one that a publication names, by their names; else all scores together, without a name."""
     from manyheads.core.results import RESULT
 
     if len(scores) == 1 and not (scores[0] / RESULT).exists() and (tables := sorted(scores[0].glob("*.csv"))):
         return {each.stem: [each] for each in tables}
+    if len(scores) == 1 and known and scores[0].stem in known.scorers:
+        return {scores[0].stem: scores}
     return {"": scores} if scores else {}
 
 
@@ -521,8 +527,13 @@ def _grouped(
 
     tables = {"groups": found} if how.group or "group" in columns else {}
     if how.before:
-        own = _recognised(how.model_copy(update={"columns": None}), how.before[0])[0] if known else how
-        tables["changes"] = changes(found, _ratings_of(how.before, own))
+        named = (how.columns or "").split(",")
+        others = ",".join(each for each in named if each.partition("=")[0].strip() != "group")
+        changed = {"group": None, "columns": None if known else others}  # a text is in its later group
+        own, earlier = how.model_copy(update=changed), None
+        if known:
+            own, earlier = _recognised(own, how.before[0])
+        tables["changes"] = changes(found, _ratings_of(how.before, own, earlier))
     return tables
 
 

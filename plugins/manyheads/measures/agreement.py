@@ -303,6 +303,7 @@ class RatingSummary:
         per_text: fewest and most ratings of a text.
         unread: columns of the tables that were not read.
         accepted: share of the texts; None if unknown.
+        equal: number of answers that were left out, because the text has an equal one.
         by, on: the score, and the criterion that it is compared with.
     """
 
@@ -314,6 +315,7 @@ class RatingSummary:
     unnamed: int = 0
     unread: tuple[str, ...] = ()
     accepted: float | None = None
+    equal: int = 0
     by: str = ""
     on: str = ""
     pairs: ScoredTexts | None = None
@@ -348,7 +350,7 @@ def compare(
         )  # fmt: skip
     found = pairs and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how)
     return RatingSummary(
-        texts=len(counts), raters=len({*ratings.raters} - ratings.unnamed), unnamed=len(ratings.unnamed), ratings=sum(counts),
+        texts=len(counts), raters=len({*ratings.raters} - ratings.unnamed), unnamed=len(ratings.unnamed), ratings=sum(counts), equal=ratings.equal,
         per_text=(min(counts), max(counts)), criteria=criteria, unread=ratings.unread,
         accepted=fmean(ratings.decisions.values()) if ratings.decisions else None, by=by, on=on, pairs=pairs, calibration=found,
     )  # fmt: skip
@@ -365,6 +367,8 @@ def as_lines(summary: RatingSummary) -> Iterator[str]:
     if summary.raters and summary.unnamed:
         raters += f" and {count(summary.unnamed, 'rating')} without a rater's name"
     yield f"{count(summary.texts, 'text')}, {raters}, ratings per text: {each}"
+    if summary.equal:
+        yield f"Left out    {count(summary.equal, 'answer')}, equal to another on the same text"
     if summary.unread:
         yield f"Not read    {', '.join(summary.unread)} (--columns NAME=COLUMN reads one)"
     for name, rated in summary.criteria.items():

@@ -56,16 +56,23 @@ class GroupDifference:
 
 @dataclass(frozen=True)
 class GroupComparison:
-    """All groups on all criteria; intervals are over resampled units, `over`. Texts that are `ungrouped` are left out."""
+    """All groups on all criteria; intervals are over resampled units, `over`.
+
+    Texts that are `ungrouped`, or of changes `unmatched`, are left out.
+    """
 
     means: tuple[GroupMean, ...]
     differences: tuple[GroupDifference, ...]
     over: str
     ungrouped: tuple[str, ...]
+    unmatched: tuple[str, ...] = ()
 
 
-def compare_groups(ratings: RatingTable, *, seed: int = 0) -> GroupComparison:
+def compare_groups(ratings: RatingTable, *, against: str | None = None, seed: int = 0) -> GroupComparison:
     """Compare the groups of rated texts on each criterion; the same seed gives the same intervals.
+
+    Args:
+        against: the group that each other is compared with. Default, also if there is no such group: all with each other.
 
     Raises:
         RatingError: the texts are not of two groups or more.
@@ -87,13 +94,15 @@ def compare_groups(ratings: RatingTable, *, seed: int = 0) -> GroupComparison:
             number = sum(len(rated[item]) for item in members[name])
             ends = _interval(drawn[name])
             means.append(GroupMean(criterion, name, len(values), number, fmean(values), *ends))
-        for one, other in combinations(own, 2):
+        pairs = [pair for pair in combinations(own, 2) if against not in names or against in pair]
+        for one, other in pairs:
             ends, p = _interval(drawn[one] - drawn[other]), _welch(own[one], own[other])
             difference = fmean(own[one]) - fmean(own[other])
             differences.append(GroupDifference(criterion, one, other, difference, *ends, p))
     over = "texts" if ratings.nameless else "texts and raters"
     ungrouped = tuple(item for item in ratings.scores if item not in ratings.groups)
-    return GroupComparison(tuple(means), tuple(_corrected(differences)), over, ungrouped)
+    corrected = tuple(_corrected(differences))
+    return GroupComparison(tuple(means), corrected, over, ungrouped, ratings.unmatched)
 
 
 def changes(after: RatingTable, before: RatingTable) -> RatingTable:
@@ -114,7 +123,9 @@ def changes(after: RatingTable, before: RatingTable) -> RatingTable:
             "no text is rated in both tables", tried=tried, hint="the ids of texts must be the same"
         )
     criteria = tuple(f"{name} change" for name in shared)
-    return RatingTable(criteria, scores, groups=after.groups, unnamed=frozenset({""}))
+    every = dict.fromkeys((*after.scores, *before.scores))
+    unmatched = tuple(item for item in every if not scores.get(item, {}).get(""))
+    return RatingTable(criteria, scores, groups=after.groups, unnamed=frozenset({""}), unmatched=unmatched)
 
 
 def _resampled(
@@ -203,3 +214,6 @@ def as_lines(found: GroupComparison) -> Iterator[str]:
     yield "Bonferroni: corrected for the criteria of two groups."
     if found.ungrouped:
         yield f"{count(len(found.ungrouped), 'text')} in no group, left out: {', '.join(found.ungrouped[:3])}"
+    if found.unmatched:
+        some = f"{', '.join(found.unmatched[:3])}{', …' * (len(found.unmatched) > 3)}"
+        yield f"{count(len(found.unmatched), 'text')} without ratings in both tables, left out: {some}"

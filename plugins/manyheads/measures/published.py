@@ -13,6 +13,7 @@ from manyheads.config import Strict
 from manyheads.measures.agreement import FIGURES, RatingSummary
 from manyheads.measures.groups import GroupComparison
 from manyheads.measures.standings import MakerRating, Standings
+from manyheads.measures.votes import LEADS, TEXTS, TRAILS
 
 FOLDER = "tables/"
 """Folder of these files in `configs/`."""
@@ -31,8 +32,12 @@ class PublishedTable(Strict):
     """Columns, or keys, that tell it, in small letters. Of several tables with all their signs, the one with more of them is meant."""
     columns: dict[str, str] = Field(min_length=1)
     """Our names and its columns, as in `--columns`; of cases, config keys and its keys."""
+    once: bool = False
+    """Whether equal answers on one text count once."""
     group: str | None = None
     """Column of the groups to compare."""
+    against: str | None = None
+    """Group that the others are compared with, where they are not compared with each other."""
     scale: str | None = None
     """Scale of the ratings, as in `--scale`."""
     by: str | None = None
@@ -45,6 +50,11 @@ class PublishedTable(Strict):
     """Minimum score of a good text by scorers for whom it is another one."""
     figures: dict[str, dict[str, float]] = Field(default_factory=dict[str, dict[str, float]])
     """By table or section of the publication, the numbers that it prints, by our name of the figure."""
+
+    @property
+    def question(self) -> str | None:
+        """Of votes, the first question in `columns`: the one of the figures that name none."""
+        return next((name for name in self.columns if name not in (*LEADS, *TRAILS, *TEXTS)), None)
 
     def beside(self, ours: Figures) -> list[dict[str, Any]]:
         """Each printed figure, and ours, which is None if the data do not have it."""
@@ -87,13 +97,17 @@ def recognised(columns: Collection[str]) -> PublishedTable | None:
 # Our figures, by the names that these files use.
 
 
-def of_votes(parts: Iterable[Standings]) -> Figures:
-    """Ratings by question and maker; of the first question, those without style, and expected shares of wins, too."""
+def of_votes(parts: Iterable[Standings], main: str | None) -> Figures:
+    """Ratings by question and maker; of the main question, expected shares of wins and, if it is the first, ratings without style.
+
+    Only the first question is adjusted for style.
+    """
     found = Figures()
     for number, part in enumerate(parts):
         found |= {f"{part.question}, {each.maker}": _rated(each.rated) for each in part.makers}
-        if not number:
+        if part.question == main and not number:
             found |= {f"adjusted, {each.maker}": _rated(each.adjusted) for each in part.makers}
+        if part.question == main:
             found |= {
                 f"{each.maker} over {each.other}": (each.expected, None, None) for each in part.win_rates
             }

@@ -186,7 +186,7 @@ def read_rankings(
     needed = [(name,) for name in COLUMNS if name != "set" or "set" in (columns or {})]
     hint = f"name the columns of your table: --columns {','.join(f'{name}=COLUMN' for name in COLUMNS)}"
     groups, problems = dict[str, dict[str, list[TableRow]]](), list[str]()
-    for row in (row for path in paths for row in read_table(path, needed, hint, columns)):
+    for row in (row for path in paths for row in read_table(path, needed, hint, columns, ("rank",))):
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "idea") if not row[name]]
         problems += () if row.missing("rank") else row.problems_of("rank")
         groups.setdefault(row["set"] or "all", {}).setdefault(row["rater"], []).append(row)

@@ -74,6 +74,8 @@ class RatingTable:
         decisions: by text, whether it was accepted; empty if unknown.
         groups: by text, what it is compared by, such as its condition or maker.
         unnamed: raters of whom only the place of their rating is known.
+        equal: number of answers that were left out, because the text has an equal one.
+        unmatched: of changes, texts without ratings before and after.
     """
 
     criteria: tuple[str, ...]
@@ -85,6 +87,8 @@ class RatingTable:
     decisions: Mapping[str, bool] = field(default_factory=dict[str, bool])
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
     unnamed: frozenset[str] = frozenset()
+    equal: int = 0
+    unmatched: tuple[str, ...] = ()
 
     @property
     def raters(self) -> list[str]:
@@ -116,7 +120,11 @@ class RatingTable:
 
 
 def read_ratings(
-    paths: Sequence[Path], columns: Mapping[str, str] | None = None, scales: Mapping[str, Ends] | None = None
+    paths: Sequence[Path],
+    columns: Mapping[str, str] | None = None,
+    scales: Mapping[str, Ends] | None = None,
+    *,
+    once: bool = False,
 ) -> RatingTable:
     """Ratings from tables: a row for each text (`IDS`) and rater, a column for each criterion, or for each rater; any numbers.
 
@@ -127,6 +135,7 @@ def read_ratings(
         paths: CSV files in UTF-8, separated by comma, semicolon or tab, or JSON.
         columns: what they call `rater`, `id`, `accepted`, `group` and the criteria, see `read_table`.
         scales: by criterion, the lowest and the highest rating; "" for the others.
+        once: whether equal answers on one text count once.
 
     Raises:
         RatingError: a file cannot be read, a column is missing, a cell is no number or decision, a rater rated a text twice, or
@@ -139,7 +148,9 @@ def read_ratings(
         raise RatingError(f"texts cannot be grouped by {group!r}, which {what}", hint=hint)
     named = tuple(name for name in columns if name not in BESIDES)
     needed = [IDS, *([] if named else [(*CRITERIA, SCORE)])]
-    rows = [row for path in paths for row in read_table(path, needed, HINT, columns)]
+    answers = () if named else (*CRITERIA, SCORE)
+    every = [row for path in paths for row in read_table(path, needed, HINT, columns, answers)]
+    rows = [*{(_outer(row), *sorted(row.cells.items())): row for row in every}.values()] if once else every
     criteria = named or tuple(name for name in (*CRITERIA, SCORE) if all(name in row.cells for row in rows))
     if not criteria:
         raise RatingError(f"the tables have no common column of {', '.join((*CRITERIA, SCORE))}", hint=HINT)
@@ -173,7 +184,15 @@ def read_ratings(
     unnamed = frozenset(
         rater for row in rows if (rater := row["rater"] or row.place).split(":column ")[0] == row.place
     )
-    return RatingTable(criteria, scores, ends, missing, tuple(unread), texts, decisions, groups, unnamed)
+    equal = len(every) - len(rows)
+    return RatingTable(
+        criteria, scores, ends, missing, tuple(unread), texts, decisions, groups, unnamed, equal
+    )
+
+
+def _outer(row: TableRow) -> str:
+    """The place of the object around an answer, `file:1` of `file:1, reviews 2`."""
+    return row.place.rpartition(", ")[0]
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 import csv
 import io
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -97,7 +96,11 @@ def scales_named(text: str) -> dict[str, tuple[float, float]]:
 
 
 def read_table(
-    path: Path, needed: Sequence[Sequence[str]], hint: str, columns: Mapping[str, str] | None = None
+    path: Path,
+    needed: Sequence[Sequence[str]],
+    hint: str,
+    columns: Mapping[str, str] | None = None,
+    answers: Collection[str] = (),
 ) -> list[TableRow]:
     """The non-empty rows of a CSV or JSON file, with column names in lower case.
 
@@ -108,11 +111,13 @@ def read_table(
         needed: columns, at least one of each group.
         hint: for other files.
         columns: names of columns in this table; `a+b` and `score_*` name several.
+        answers: columns of answers without such a name. Objects inside an object, such as a paper's reviews, become rows if they
+            have one of these, or of `columns`, that the object itself lacks.
 
     Raises:
         RatingError: it cannot be read, is empty or not CSV, or a column is missing or duplicate.
     """
-    header, records = _records(path, hint, {each.lower() for each in (columns or {}).values()})
+    header, records = _records(path, hint, [*answers, *map(str.lower, (columns or {}).values())])
     renamed, wide = dict[str, str](), dict[str, list[str]]()
     for name, column in (columns or {}).items():
         several = [each for each in header if each.lower() == column.lower()] or [
@@ -163,7 +168,7 @@ def _called(name: str, columns: Mapping[str, str] | None) -> str:
 Records: TypeAlias = Iterator[tuple[str, dict[str, str]]]
 
 
-def _records(path: Path, hint: str, named: Set[str] = frozenset()) -> tuple[list[str], Records]:
+def _records(path: Path, hint: str, named: Collection[str] | None = None) -> tuple[list[str], Records]:
     """The columns of a file, and its rows by their places."""
     return _csv(path, hint) if path.suffix not in JSON else _cells(read_objects(path), named)
 
@@ -195,7 +200,9 @@ def _csv(path: Path, hint: str) -> tuple[list[str], Records]:
     return header, rows()
 
 
-def _cells(objects: Iterator[tuple[str, Mapping[str, Any]]], named: Set[str]) -> tuple[list[str], Records]:
+def _cells(
+    objects: Iterator[tuple[str, Mapping[str, Any]]], named: Collection[str] | None
+) -> tuple[list[str], Records]:
     """The keys of objects, and their values as the cells of a table."""
     rows = [
         (place, {key: "" if value is None else str(value).strip() for key, value in each.items()})
@@ -206,21 +213,35 @@ def _cells(objects: Iterator[tuple[str, Mapping[str, Any]]], named: Set[str]) ->
     return header, ((place, dict.fromkeys(header, "") | each) for place, each in rows)
 
 
-def _inner(place: str, whole: Mapping[str, Any], named: Set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """An object; of one with a list of objects, such as a paper with its reviews, each of these, with what stands around it.
+def _inner(
+    place: str, whole: Mapping[str, Any], named: Collection[str] | None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """An object; of one with a list of answers, such as a paper with its reviews, each of these, with what stands around it.
 
-    Those that have none of the columns that are named are no answers, and equal ones are one: PeerRead has both.
+    An answer is an object with a column that is named and that the outer object lacks: PeerRead has comments among its reviews.
+    With `named` None, every list of objects is one of answers.
     """
     lists = {key: cast(list[Any], value) for key, value in whole.items() if value and isinstance(value, list)}
-    several = [key for key, value in lists.items() if all(isinstance(each, dict) for each in value)]
+    own = {key.lower() for key, value in whole.items() if value is not None}
+    answers = {
+        key: [each for each in ({str(name).lower(): cell for name, cell in one.items()} for one in value)
+              if named is None or any(cell is not None and name not in own and _is_named(name, named)
+                                      for name, cell in each.items())]
+        for key, value in lists.items() if all(isinstance(one, dict) for one in value)
+    }  # fmt: skip
+    several = [key for key, found in answers.items() if found]
     if len(several) != 1:
         yield place, whole
         return
     around = {key.lower(): value for key, value in whole.items() if key != several[0]}
-    inner = [{str(key).lower(): value for key, value in each.items()} for each in lists[several[0]]]
-    answers = [each for each in inner if not named or any(each.get(name) is not None for name in named)]
-    for number, each in enumerate({json.dumps(each, sort_keys=True): each for each in answers}.values(), 1):
+    for number, each in enumerate(answers[several[0]], 1):
         yield f"{place}, {several[0]} {number}", around | each
+
+
+def _is_named(column: str, named: Collection[str]) -> bool:
+    """Whether a column is one of these, which may be patterns."""
+    parts = (part.strip() for each in named for part in each.split("+"))
+    return column in named or any(fnmatchcase(column, part) for part in parts)
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -133,7 +133,8 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
     """
     hint = "name the columns of your table: --columns left=COLUMN,right=COLUMN,winner=COLUMN"
     asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, *TEXTS, WINNER)}
-    rows = read_table(path, [("left",), ("right",)], hint, columns)
+    known = () if asked else (*LEADS[3:], WINNER)
+    rows = read_table(path, [("left",), ("right",)], hint, columns, known)
     names = [*rows[0].cells] if rows else []
     questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
     left_out = dict[tuple[What, str], list[str]]()

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from manyheads.base.errors import BudgetError, ModelError, UserError
-from manyheads.core import Ordinals, Usage, safe_name, together
+from manyheads.core import Ordinals, Usage, led, safe_name, together
 from manyheads.core.events import (
     AnyEvent,
     Asked,
@@ -156,6 +156,22 @@ async def test_together_runs_at_once_and_keeps_order() -> None:
 
     assert await together(*(call(value) for value in range(3))) == [0, 1, 2]
     assert await together() == []
+
+
+@pytest.mark.parametrize(("batch", "most"), [(False, 2), (True, 3)])
+async def test_one_call_is_ahead_of_the_others_but_not_in_batches(batch: bool, most: int) -> None:
+    running, seen = 0, list[int]()
+
+    async def call(value: int) -> int:
+        nonlocal running
+        running += 1
+        await asyncio.sleep(0.01)
+        seen.append(running)
+        running -= 1
+        return value
+
+    assert await led(call, [0], [1, 2], batch=batch) == [0, 1, 2]
+    assert max(seen) == most
 
 
 async def test_together_cancels_the_rest_on_a_fault_and_raises_it_bare() -> None:

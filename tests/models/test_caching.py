@@ -158,6 +158,9 @@ def test_cached_tokens_have_their_own_prices() -> None:
     assert usage_of(PRICED, None, None, 500, 10, (900, 0)).cached_tokens == 0
     most = charge_of(PRICED, 1000, {}).most
     assert most.cost == pytest.approx((most.input_tokens * 12.5 + most.output_tokens * 20) / 1e6)
+    for never, part in (({"prompt_cache": False}, 1), ({"provider": "openai", "batch": True}, 2)):
+        most = charge_of(PRICED.model_copy(update=never), 1000, {}).most
+        assert most.cost == pytest.approx((most.input_tokens * 10 + most.output_tokens * 20) / 1e6 / part)
 
 
 COUNTS = [

@@ -3,6 +3,7 @@
 with BatchLLM(polls=2, troubles=["expired", "lost"]) as llm: ...
 """
 
+import asyncio
 import json
 import random
 import re
@@ -41,6 +42,7 @@ class BatchLLM(LLM):
         busy: looks that are answered with 429.
         failure: the code with which batches fail as a whole.
         without: whether it has no batches.
+        slow: seconds until it answers that it has a batch.
 
     Attributes:
         batches: those that were sent.
@@ -55,11 +57,13 @@ class BatchLLM(LLM):
         busy: int = 0,
         failure: str = "",
         without: bool = False,
+        slow: float = 0,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self.troubles: list[Trouble] = [*troubles]
         self.polls, self.busy, self.failure, self.without = polls, busy, failure, without
+        self.slow = slow
         self.batches, self.singles, self._files = list[Sent](), 0, dict[str, str]()
 
     async def handle(self, connection: Connection, incoming: Incoming) -> None:
@@ -68,6 +72,8 @@ class BatchLLM(LLM):
             self.singles += incoming.path in ("/v1/chat/completions", "/v1/messages")
             return await super().handle(connection, incoming)
         status, told = self._told(incoming, *route.groups(""))
+        if incoming.method == "POST" and route[1] != "files":
+            await asyncio.sleep(self.slow)
         await connection.send(status, told)
 
     def _told(self, incoming: Incoming, kind: str, name: str, part: str) -> tuple[int, Any]:
@@ -87,7 +93,7 @@ class BatchLLM(LLM):
                 return 429, error_body("openai", 429, "too many looks")
             case "GET", _, "" if batch:
                 batch.polls += 1
-                if batch.polls == self.polls and not self.failure:
+                if batch.polls >= self.polls and not batch.results and not self.failure:
                     self._end(batch, kind)
                 return 200, self._state(batch, kind)
             case "GET", "messages/batches", "results" if batch and batch.results:

@@ -105,7 +105,7 @@ class Running(Placement, RunningOptions):
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
         """The engine that these options or the config name; this process, if it is to be `here`. In batches, many runs wait."""
-        batch = any(model.batch for model in config.models.values())
+        batch = config.in_batches
         if self.engine_name(config) == "local" or here:
             from manyheads.engine.local import Process
 

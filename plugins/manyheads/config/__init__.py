@@ -608,6 +608,11 @@ class RunConfig(Strict):
                 + (f"; {hint}" if hint else "")
             )
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether a model is asked in batches."""
+        return any(model.batch for model in self.models.values())
+
     def alias_of(self, role: str, usual: str) -> str:
         """The alias of a role's model: the config's own, or else the `usual` one of its card."""
         return self.roles[role].model if role in self.roles else usual

@@ -8,7 +8,7 @@ import asyncio
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from itertools import count
@@ -22,6 +22,7 @@ from manyheads.base.errors import UserError, describe
 from manyheads.base.text import hash_of
 from manyheads.core.usage import NOTHING, Charge, Meter, Price, Tally, Usage, money, unmetered  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
+A = TypeVar("A")
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 
@@ -255,6 +256,18 @@ async def together(*calls: Awaitable[T]) -> list[T]:
             if not (isinstance(task, asyncio.Task) and task.cancelling()):
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def led(
+    call: Callable[[A], Awaitable[T]], ahead: Iterable[A], others: Iterable[A], *, batch: bool
+) -> list[T]:
+    """The calls of `ahead`, then of `others`, concurrently each; results in this order.
+
+    The requests ahead put what all begin with into the caches of providers and servers. In batches (`batch`) nothing is cached, and
+    each step takes hours: all are called at once.
+    """
+    groups = [[*ahead, *others]] if batch else [ahead, others]
+    return [result for group in groups for result in await together(*map(call, group))]
 
 
 class Ordinals(Counter[tuple[str, int, str, str]]):

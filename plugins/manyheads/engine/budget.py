@@ -25,8 +25,8 @@ R = TypeVar("R", bound=ReplyModel)
 MINUTE = 60
 KEYS = ("calls", "tokens", "money", "minutes")
 EXAMPLE = "such as --budget calls=1000 --budget minutes=30; limits: calls, tokens, money and minutes"
-POLL = 0.02
-"""Seconds between two looks at what the requests under way have left."""
+POLL, LONGEST_POLL = 0.02, 3.0
+"""Seconds between two looks at what the requests under way have left, at first and at most: in batches, hundreds wait for hours."""
 
 
 class Budget:
@@ -146,8 +146,10 @@ class Budget:
         Raises:
             BudgetError: it does not fit into what is left; it must not be sent.
         """
+        pause = POLL
         while (number := self._reserve(charge.most, job)) is None:
-            await asyncio.sleep(POLL)  # other processes settle theirs, too
+            await asyncio.sleep(pause)  # other processes settle theirs, too
+            pause = min(1.1 * pause, LONGEST_POLL)  # a tenth of the wait so far
             if self.shared:
                 self.shared.bury_dead()
         try:

@@ -17,6 +17,7 @@ from manyheads.base.errors import JournalError, ModelError, ReplyError
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.engine.journal import DAMAGES, Journal, digest_of, read_turns, single_keys
 from manyheads.engine.replying import asked_at
+from manyheads.models.batches import RECORDED
 from manyheads.models.governor import ToolsRefusedError
 
 R = TypeVar("R", bound=ReplyModel)
@@ -85,15 +86,7 @@ class Recorded:
                 )
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
-            try:
-                reply = await self.host.ask(turn)
-            except ToolsRefusedError:
-                self.journal.state("refused", {**self.journal.fact("refused"), digest: str(turn.place)})
-                raise
-            except ReplyError as error:
-                said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
-                self.journal.give_up(turn.place, asked, said)
-                raise
+            reply, later = await self._ask_host(turn, digest, asked)
             # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage
             self.writing += reply.usage
@@ -106,12 +99,33 @@ class Recorded:
                 raise
             finally:
                 self.writing -= reply.usage
+            for done in later:
+                done()
             if recorded:  # replaced: it stays paid
                 with suppress(*DAMAGES):
                     self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
             return reply
         finally:
             self.on_ended()
+
+    async def _ask_host(
+        self, turn: Turn[R], digest: str, asked: dict[str, Any]
+    ) -> tuple[Reply[R], Sequence[Callable[[], None]]]:
+        """The host's reply, and what to do once it is in the journal; records a failure."""
+        token = RECORDED.set(later := list[Callable[[], None]]())
+        try:
+            return await self.host.ask(turn), later
+        except ToolsRefusedError:
+            self.journal.state("refused", {**self.journal.fact("refused"), digest: str(turn.place)})
+            raise
+        except ReplyError as error:
+            said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
+            self.journal.give_up(turn.place, asked, said)
+            for done in later:  # asked again, it has another answer
+                done()
+            raise
+        finally:
+            RECORDED.reset(token)
 
     def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
         """A recorded reply; None if it is damaged and must be asked again."""

@@ -9,13 +9,23 @@ import json
 import logging
 import re
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from manyheads.base.files import FileLock, LockedError, cache_folder, make_folder, read_text, replace_text
+from manyheads.base.files import (
+    FileLock,
+    LockedError,
+    cache_folder,
+    make_folder,
+    opened,
+    read_text,
+    replace_text,
+)
 from manyheads.base.http import GarbledError, Limiter, Pace, RefusedError, Retry
 from manyheads.base.text import hash_of
 from manyheads.models.answers import Object, SoundTransport, fields_of, json_of
@@ -25,6 +35,8 @@ QUIET, POLL, LONGEST_POLL, TELL = 2.0, 5.0, 60.0, 600.0
 lines about one that waits."""
 PATIENCE = 30
 """Retries of a look that fails."""
+LEAVE, KEPT = 10.0, 29 * 86_400.0
+"""Seconds: how long a stop waits for a batch that is being sent; how long the providers keep answers."""
 MOST_LINES, MOST_BYTES, MOST_RESULTS = 10_000, 100_000_000, 500_000_000
 """Of one batch; the providers take more."""
 EXPIRED = 408
@@ -34,6 +46,8 @@ STATUSES = {"invalid_request_error": 400, "not_found_error": 404, "request_too_l
 _OWN = ("host", "content-length", "content-type", "accept-encoding", "connection", "idempotency-key")
 log = logging.getLogger("manyheads")
 T = TypeVar("T")
+RECORDED: ContextVar[list[Callable[[], None]] | None] = ContextVar("recorded", default=None)
+"""What to do once the current turn is in a journal, be it as a failure; None if it is in none."""
 Answer: TypeAlias = tuple[int, Any]
 """A status, and the JSON of the body."""
 
@@ -44,7 +58,7 @@ class Batch:
 
     Attributes:
         sent: in seconds of `time.time`.
-        ids: of its lines without an answer yet; each begins with the digest of its request.
+        ids: of its lines whose answer is in no journal yet; each begins with the digest of its request.
         claimed: ids of lines that requests wait for. No two get the same, or one answer would be a copy of the other.
         answers: by id, once it has ended.
     """
@@ -57,13 +71,28 @@ class Batch:
     claimed: set[str] = field(default_factory=set[str])
     answers: asyncio.Task[dict[str, Answer]] | None = None
 
+    @classmethod
+    def read(cls, path: Path, lock: FileLock) -> "Batch":
+        """A recorded batch; raises `KeyError`, `OSError`, `TypeError` or `ValueError` if it cannot be read."""
+        first, *dropped = read_text(path).splitlines()
+        record = json.loads(first)
+        ids = {*map(str, record["ids"])}.difference(dropped)
+        return cls(str(record["id"]), path, float(record["sent"]), ids, lock)
+
     def keep(self) -> None:
-        """Record the lines without an answer; no file is left if there is none."""
-        if self.ids:
-            record = {"id": self.id, "sent": self.sent, "ids": sorted(self.ids)}
-            return replace_text(self.path, json.dumps(record))
-        for path in (self.path, self.lock.path):
-            path.unlink(missing_ok=True)
+        """Record it."""
+        record = {"id": self.id, "sent": self.sent, "ids": sorted(self.ids)}
+        replace_text(self.path, f"{json.dumps(record)}\n")
+
+    def drop(self, name: str) -> None:
+        """Take a line out of the record; no file and no lock is left after the last one."""
+        self.ids.discard(name)
+        with suppress(OSError):  # at worst its answer is fetched once more
+            if not self.ids:
+                _remove(self.path, self.lock)
+            elif self.path.exists():  # a line more: a record of thousands would be written thousands of times
+                with opened(self.path, "ab") as file:
+                    file.write(f"{name}\n".encode())
 
 
 class BatchTransport(SoundTransport):
@@ -76,12 +105,17 @@ class BatchTransport(SoundTransport):
         self._bodies, self._size, self._last = dict[str, Object](), 0, 0.0
         self._sending: asyncio.Task[Batch] | None = None
         self._batches, self._tasks = list[Batch](), set[asyncio.Task[Any]]()
+        self._creating = set[asyncio.Task[Any]]()  # those that would leave a batch that nobody knows
         self._earlier: dict[Path, str] | None = None
         self._like: Any = None  # a single request, whose address and key the others have
         self._kind: Any = None  # the client's class of responses
 
     async def aclose(self) -> None:
-        """Wait no longer; what was sent stays recorded."""
+        """Wait no longer; what was sent stays recorded, also what is being sent now."""
+        for task in self._tasks - self._creating:
+            task.cancel()
+        if self._creating:
+            await asyncio.wait(self._creating, timeout=LEAVE)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -106,22 +140,30 @@ class BatchTransport(SoundTransport):
         except BaseException:
             batch.claimed.discard(name)
             raise
-        if name in batch.ids:  # claimed after the others
-            batch.ids.discard(name)
-            batch.keep()
-        status, told = answers.get(name, (EXPIRED, {"error": "its batch has no line for it"}))
+        status, told = answers.pop(name, (EXPIRED, {"error": "its batch has no line for it"}))
+        if (later := RECORDED.get()) is None or status >= 300:  # an error is not paid: it is asked again
+            self._drop(batch, name)
+        else:
+            later.append(partial(self._drop, batch, name))
         return self._kind(status, json=told, request=request)
+
+    def _drop(self, batch: Batch, name: str) -> None:
+        batch.drop(name)
+        self._batches = [each for each in self._batches if each.ids]
 
     def _earlier_line(self, digest: str) -> tuple[str, Batch] | None:
         """The line that asks the same in a batch of a process that has ended."""
         if self._earlier is None:
-            self._earlier = {path: read_text(path) for path in (cache_folder() / "batches").glob("*.json")}
+            self._earlier = _records()
         for path in [path for path, text in self._earlier.items() if digest in text]:
             del self._earlier[path]
-            with suppress(OSError, ValueError, LockedError):
+            with suppress(KeyError, LockedError, OSError, TypeError, ValueError):
                 lock = FileLock(path.with_suffix(".lock"), mode="r+")
-                record = json.loads(read_text(path))
-                self._batches.append(Batch(record["id"], path, record["sent"], {*record["ids"]}, lock))
+                try:
+                    self._batches.append(Batch.read(path, lock))
+                except BaseException:
+                    lock.release()
+                    raise
         for batch in self._batches:
             free = (each for each in batch.ids if each.startswith(digest) and each not in batch.claimed)
             if name := min(free, default=None):
@@ -151,6 +193,9 @@ class BatchTransport(SoundTransport):
             await asyncio.sleep(rest)
         if bodies is self._bodies:
             self._sending = None
+        if task := asyncio.current_task():
+            self._creating.add(task)
+            task.add_done_callback(self._creating.discard)
         try:
             batch = await self._create(bodies)
         except RefusedError as error:
@@ -181,8 +226,6 @@ class BatchTransport(SoundTransport):
         except RefusedError as error:
             if error.status not in (404, 410):  # else the provider has it no longer
                 raise
-        batch.ids -= batch.claimed  # at once: a record of thousands is written once
-        batch.keep()
         return answers
 
     async def _ended(self, batch: Batch) -> Object:
@@ -227,6 +270,27 @@ class BatchTransport(SoundTransport):
                 await response.aclose()
 
         return await Retry(Limiter(Pace()), PATIENCE if method == "GET" else 0, POLL, LONGEST_POLL).send(send)
+
+
+def _records() -> dict[Path, str]:
+    """The texts of the records of all processes, by file; removes those whose answers no provider keeps any longer."""
+    texts = dict[Path, str]()
+    for path in (cache_folder() / "batches").glob("*.json"):
+        with suppress(LockedError, OSError, ValueError):  # another process may have removed it
+            if time.time() - path.stat().st_mtime <= KEPT:
+                texts[path] = read_text(path)
+            else:
+                _remove(path, FileLock(path.with_suffix(".lock")))
+    return texts
+
+
+def _remove(path: Path, lock: FileLock) -> None:
+    """Remove a record and its lock."""
+    try:
+        for each in (path, lock.path):
+            each.unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 def _id(told: Any, key: str = "id") -> str:

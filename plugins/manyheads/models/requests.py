@@ -51,10 +51,11 @@ def charge_of(config: ModelConfig, tokens: int, form: Mapping[str, Any]) -> Char
     """The most that a request of about `tokens` tokens comes to, if `max_tokens` is set; else with an answer of `ROOM` tokens.
 
     A token counts as two bytes, where an estimated one has four; the form of the reply is sent beside the messages. The whole
-    prompt may be written to the provider's cache.
+    prompt may be written to the provider's cache, unless requests do not ask for it.
     """
     reads, writes = 2 * tokens + len(str(form).encode()) // 2 + FRAME, config.max_tokens or ROOM
-    cost = _cost(config, reads, writes, stored=reads)
+    stored = 0 if config.batch or config.prompt_cache is False else reads
+    cost = _cost(config, reads, writes, stored=stored)
     return Charge(Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost))
 
 

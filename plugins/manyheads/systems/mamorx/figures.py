@@ -14,7 +14,7 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import BugError, DocumentError, ModelError
 from manyheads.base.files import replace_bytes
 from manyheads.base.folders import door, writing
-from manyheads.core import Image, Speaker, together
+from manyheads.core import Image, Speaker, led, together
 from manyheads.documents import Figure, PictureError, picture
 from manyheads.models.abilities import COLOURS, colours_in, image_of_bands
 from manyheads.models.governor import DownError
@@ -184,10 +184,7 @@ async def critique(run: MamorxRun) -> None:
             result.figures[at] = notes[at].model_copy(update={"why": reason(run, "failed")})
 
     shown = range(min(len(figures), settings.most))
-    await together(
-        *map(judge, shown[:1])
-    )  # its prompt begins with all captions, as the others' do: now they are cached
-    await together(*map(judge, shown[1:]))
+    await led(judge, shown[:1], shown[1:], batch=run.config.in_batches)  # all begin with all captions
 
 
 def _files(figures: Sequence[Figure]) -> list[str]:

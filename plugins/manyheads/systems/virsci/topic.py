@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from manyheads.asking.replies import Remark
 from manyheads.base.papers import Paper
-from manyheads.core import results, together
+from manyheads.core import led, results, together
 from manyheads.core.events import Judged, Retrieved
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Consensus, Interest, Topic
@@ -121,8 +121,8 @@ async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[Opinion]:
         view = await run.hear(question, Consensus)
         return view and Opinion(member.name, view.agree, view.reasoning)
 
-    first, *others = team.members  # the first one's prompt puts the discussion into the provider's cache
-    answers = [await ask(first), *await together(*map(ask, others))]
+    members = team.members
+    answers = await led(ask, members[:1], members[1:], batch=run.config.in_batches)
     views = [view for view in answers if view]
     outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"
     run.emit(Judged(stage=STAGE, turn=thread.turn, subject="consensus", outcome=outcome))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from manyheads.core import together
+from manyheads.core import led
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
@@ -102,16 +102,16 @@ class _Poll:
     async def cast(self, held: Sequence[int]) -> None:
         """The ballots of these turns; a model at temperature 0 would only repeat its first one.
 
-        One vote of each order goes ahead: when it is answered, providers and servers have what the others begin with in their caches.
+        One vote of each order goes ahead.
         """
         members, models = self.team.members, self.run.config.models
         seats, again = range(len(members)), len(held) > 1
         copied = {n for n in seats if again and models[members[n].speaker.model].temperature == 0}
         asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
         ahead = [*{tuple(self.orders[seat]): (seat, turn) for seat, turn in reversed(asked)}.values()]
-        votes = dict[tuple[int, int], Ballot | None]()
-        for some in (ahead, [each for each in asked if each not in ahead]):
-            votes |= zip(some, await together(*(self.vote(*each) for each in some)), strict=True)
+        others, batch = [each for each in asked if each not in ahead], self.run.config.in_batches
+        given = await led(lambda each: self.vote(*each), ahead, others, batch=batch)
+        votes = dict(zip([*ahead, *others], given, strict=True))
         for seat, turn in product(copied, held[1:]):
             first = votes[seat, held[0]]
             votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})

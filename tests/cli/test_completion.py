@@ -73,7 +73,7 @@ def test_completion_loads_neither_systems_nor_frameworks(home: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["--budget", "--background"]
+    assert done.stdout.split() == ["--batch", "--budget", "--background"]
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "manyheads.cli.completion" in loaded
     assert loaded & {"numpy", "manyheads.systems", "autogen_core", "agentscope", "scipy", "httpx"} == set()

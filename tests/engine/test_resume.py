@@ -109,12 +109,16 @@ def questions(requests: Iterable[Request]) -> Asked:
 
 
 def recorded(folder: Path) -> Asked:
-    turns = read_turns(folder / "journal.sqlite")
-    return Counter(_question(asked["system"], asked["thread"][-1]["text"]) for _, asked, _ in turns)
+    def request(asked: dict[str, Any]) -> Request:
+        said = (("system", asked["system"]), ("user", asked["thread"][-1]["text"]))
+        messages = [{"role": role, "content": text} for role, text in said]
+        return Request("/v1/chat/completions", {}, {"messages": messages}, 0.0)
+
+    return questions(request(asked) for _, asked, _ in read_turns(folder / "journal.sqlite"))
 
 
 def _question(system: str, asking: str) -> tuple[str, str]:
-    return system.strip(), question_of(asking)
+    return " ".join(system.split()), question_of(asking)
 
 
 def stop_after(llm: LLM, calls: int, process: subprocess.Popen[str], how: signal.Signals) -> Done:

@@ -85,7 +85,8 @@ class Request:
         users = [said.text for said in self.messages if said.role == "user"]
         last = next((text for text in reversed(users) if FENCE.search(text)), users[-1] if users else "")
         last = PERSONA.sub("", last)
-        return last[heading.start() :] if (heading := HEADING.search(last)) else last
+        heading = HEADING.search(last)
+        return last[heading.start() :] if heading and not BEHIND.match(last, heading.start()) else last
 
     def fenced(self, label: str) -> str | None:
         """What stands in the last fence of this label, None where there is none."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from manyheads.base.papers import Hit, Paper
-from manyheads.config import PERSON
+from manyheads.config import HUMAN, PERSON
 from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Idea, idea_after
@@ -164,7 +164,8 @@ async def propose_ideas(
         references = await papers_for_idea(run, archive.turn, query)
         # R_k,i-1 is shown once, where it was said in this turn: the discussion only grows from one prompt to the next. In a short
         # context replies may be dropped, what is on the table must not.
-        short = len(archive.text()) > run.config.models[member.speaker.model].window
+        model = run.config.models[member.speaker.model]
+        short = len(archive.text()) > model.window
         above = previous and not short and previous.number in [reply.idea for reply in archive.replies]
         variables = {
             "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
@@ -177,7 +178,9 @@ async def propose_ideas(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
         number = numbered + len(archive.ideas) + 1
-        kind = idea_after(run.reply_type("scientist", "idea", Idea), number - 1 if previous else 0)
+        kind = run.reply_type("scientist", "idea", Idea)
+        if previous or model.provider != HUMAN:  # a person is not asked what has one answer
+            kind = idea_after(kind, number - 1 if previous else 0)
         reply, guests = await speak(run, team, question, kind, context=archive.text())
         if reply is None:
             continue

@@ -110,7 +110,7 @@ def questions(requests: Iterable[Request]) -> Asked:
 
 def recorded(folder: Path) -> Asked:
     def request(asked: dict[str, Any]) -> Request:
-        said = (("system", asked["system"]), ("user", asked["thread"][-1]["text"]))
+        said = (("system", asked["system"]), *(("user", each["text"]) for each in asked["thread"]))
         messages = [{"role": role, "content": text} for role, text in said]
         return Request("/v1/chat/completions", {}, {"messages": messages}, 0.0)
 

@@ -399,7 +399,9 @@ class Pool(Generic[T]):
         try:
             thing = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            opening.add_done_callback(lambda done: done.exception() or self.give_back(key))
+            opening.add_done_callback(
+                lambda done: done.cancelled() or done.exception() or self.give_back(key)
+            )
             raise
         try:
             yield thing

@@ -128,19 +128,25 @@ def in_this_process(job: Job) -> Failure | None:
     return asyncio.run(run())
 
 
+def run_whole_and_lost(
+    tmp_path: Path, llm: LLM, config: RunConfig, lost: list[int], *, under_way: int
+) -> None:
+    """A run in this process, and one whose workers are lost after these turns: at most what was under way is asked again."""
+    for name in ("whole", "lost"):
+        (tmp_path / name).mkdir()
+    assert in_this_process(Job("run", tmp_path / "whole/run", config, "run")) is None
+    undisturbed, nodes = llm.calls, Nodes(tmp_path, lost)
+    assert on_workers(Job("run", tmp_path / "lost/run", config, "run"), nodes) is None
+    assert len(nodes.zombies) == 2
+    assert llm.calls - undisturbed <= undisturbed + 2 * under_way
+
+
 @pytest.mark.slow
 def test_a_worker_that_is_lost_leaves_its_job_to_the_next_and_asks_nothing_more(tmp_path: Path) -> None:
     with LLM() as llm:
         sets = ("embedding=lexical", "team.size=2", "turns=1", *served_by(llm)[3::2])
         config = load(["virsci"], ["models.default.provider=openai", "models.default.name=test", *sets])
-        for name in ("whole", "lost"):
-            (tmp_path / name).mkdir()
-        assert in_this_process(Job("run", tmp_path / "whole/run", config, "run")) is None
-        undisturbed = llm.calls
-        nodes = Nodes(tmp_path, [3, 6])
-        assert on_workers(Job("run", tmp_path / "lost/run", config, "run"), nodes) is None
-        assert len(nodes.zombies) == 2
-        assert llm.calls - undisturbed <= undisturbed + 2 * 2, "what was under way, of a team of two"
+        run_whole_and_lost(tmp_path, llm, config, [3, 6], under_way=2)  # a team of two
     first, second = (outcome_of(tmp_path / name / "run") for name in ("whole", "lost"))
     for outcome in (first, second):
         del outcome["usage"]
@@ -158,16 +164,7 @@ def test_the_teams_of_a_society_go_on_from_their_last_turns_on_another_worker(tm
     with LLM() as llm:
         sets = ("embedding=lexical", *served_by(llm)[3::2], *small)
         config = load(["society"], ["models.default.provider=openai", "models.default.name=test", *sets])
-        for name in ("whole", "lost"):
-            (tmp_path / name).mkdir()
-        assert in_this_process(Job("run", tmp_path / "whole/run", config, "run")) is None
-        undisturbed = llm.calls
-        nodes = Nodes(tmp_path, [20, 25])
-        assert on_workers(Job("run", tmp_path / "lost/run", config, "run"), nodes) is None
-        assert len(nodes.zombies) == 2
-        assert llm.calls - undisturbed <= undisturbed + 2 * BELOW * 2, (
-            "what was under way, of four teams of two"
-        )
+        run_whole_and_lost(tmp_path, llm, config, [20, 25], under_way=BELOW * 2)  # four teams of two
     first, second = (outcome_of(tmp_path / name / "run") for name in ("whole", "lost"))
     assert first["usage"]["calls"] == second["usage"]["calls"]
     for outcome in (first, second):

@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 from qdrant_client import models
 
-from manyheads.corpus.corpora import resolve_corpus
-from manyheads.corpus.meta import read_meta
+from manyheads.corpus.corpora import resolve_corpus, verify_corpus
+from manyheads.corpus.database import RECORDS, VECTORS
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.graph import GRAPH, Extraction
+from manyheads.corpus.meta import BuildOptions, read_meta
+from manyheads.corpus.qdrant import EdgeStore
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.transfer import Manifest
+from manyheads.corpus.upload import upload_corpus
+from support import corpora
 from support.command import manyheads_command
+from support.papers import SUBJECTS, paper
 from support.qdrant import QdrantServer
 
 MEASURES = ("hd", "cd", "ci", "on")
@@ -58,12 +66,39 @@ def test_a_corpus_on_a_server_is_searched_and_measured_as_in_its_folder(
     assert f"is on {server.url}" in twice.message
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_is_named(tmp_path: Path) -> None:
     with QdrantServer() as server:
         manyheads_command("corpus", "upload", "sample", server.url, "--out", "served", cwd=tmp_path)
     away = manyheads_command("run", "virsci", "-s", "corpus=served", cwd=tmp_path)
     assert away.code == 4
     assert f"{server.url} does not answer" in away.message
+
+
+@pytest.mark.slow
+def test_a_corpus_is_uploaded_while_records_are_read_and_takes_more_afterwards(
+    tmp_path: Path, server: QdrantServer
+) -> None:
+    papers = [paper(number, abstract=f"We study {SUBJECTS[number]}.") for number in range(4)]
+    here = corpora.built(tmp_path / "here", papers, BuildOptions(bound=2014))
+    first, second = (
+        Extraction(paper=f"p{number}", entities=("grasping",), background="Objects fall.",
+                   summary="We hold them.", main_ideas=("Hold them.",), recipe="rule-1")
+        for number in (0, 1)
+    )  # fmt: skip
+    with Ecosystem.open(here) as ecosystem:
+        LiteratureDatabase.of(ecosystem).store_records([first])
+        with EdgeStore.open(here / RECORDS / VECTORS, read_only=True):
+            upload_corpus(here, server.url, tmp_path / "there", lambda *_: None)
+            assert (here / f"{GRAPH}-wal").stat().st_size
+    there = tmp_path / "there"
+    assert not [*there.glob(f"{GRAPH}-*")]
+    with Ecosystem.open(there) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        assert database.graph.counts().extractions == 1
+        database.store_records([second])
+        database.close()
+    assert any("2 records" in line for line in verify_corpus(there))
 
 
 @pytest.mark.parametrize("address", [":memory:", "localhost:6333", "ftp://host", "http://u:secret@host:6333"])

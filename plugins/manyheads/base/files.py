@@ -222,12 +222,12 @@ _ZEROS = bytes(_BLOCK)
 
 
 def record_checksums(folder: Path, *apart: str) -> None:
-    """Write `checksums.json`: size and checksum of every file in a folder except locks and those in `apart`."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    """Write `checksums.json`: size and checksum of every file in a folder except locks and files and folders in `apart`."""
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     sums = {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)[0]]
-        for path in files
-        if path.suffix != ".lock" and path.name not in (CHECKSUMS, *apart)
+        name.as_posix(): [(folder / name).stat().st_size, _checksum(folder / name)[0]]
+        for name in names
+        if name.suffix != ".lock" and not {CHECKSUMS, *apart}.intersection(name.parts)
     }
     replace_text(folder / CHECKSUMS, json.dumps(sums, indent=0))
 

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -315,6 +316,15 @@ def verified_counts(path: Path) -> GraphCounts:
     except sqlite3.Error as wrong:
         told = str(wrong)
     raise damaged(path, told)
+
+
+def copy_graph(path: Path, target: Path) -> None:
+    """A copy as of one moment, while others may write to it. Raises `CorpusError`."""
+    try:
+        with reading(path) as here, closing(sqlite3.connect(target)) as there:
+            here.backup(there)
+    except sqlite3.Error as wrong:
+        raise CorpusError(f"{path} cannot be copied: {wrong}") from wrong
 
 
 # In memory for retrieval, the citations and mentions as sparse matrices: some 500 bytes per paper with 20 citations and 5 entities.

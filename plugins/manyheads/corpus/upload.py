@@ -7,16 +7,18 @@ import itertools
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import CHECKSUMS, make_folder, record_checksums, replace_text, unwritable
+from manyheads.corpus.database import RECORDS, VECTORS, WRITING
 from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, KnowledgeBank, Progress, counter
-from manyheads.corpus.graph import GRAPH
+from manyheads.corpus.graph import GRAPH, GRAPH_FILES, copy_graph
 from manyheads.corpus.meta import AUTHORS, META, REJECTS, ServerMeta, read_meta
-from manyheads.corpus.qdrant import ClientStore, EdgeStore
-from manyheads.corpus.stores import Schema
+from manyheads.corpus.qdrant import ClientStore, EdgeStore, loading
+from manyheads.corpus.stores import Schema, lock_file
 
 
 def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) -> None:
@@ -46,15 +48,30 @@ def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) 
     try:
         shutil.rmtree(partial, ignore_errors=True)
         make_folder(partial.parent)
-        # novelty copies the vectors again at its first use
-        passing = shutil.ignore_patterns(PAPERS, AUTHORS, CHECKSUMS, "*.lock", "measures*")
-        shutil.copytree(folder, partial, ignore=passing)
+        _copy_the_rest(folder, partial)
         served = meta.model_copy(update={"server": server})
         replace_text(partial / META, json.dumps(served.model_dump(mode="json"), indent=1) + "\n")
-        record_checksums(partial, REJECTS, GRAPH)
+        record_checksums(partial, REJECTS, GRAPH, RECORDS)
         partial.rename(target)
     except OSError as error:
         raise unwritable(target, error) from error
+
+
+def _copy_the_rest(folder: Path, target: Path) -> None:
+    """What commands write to meanwhile is copied as it is between two writes: the graph, and the vectors of records."""
+    # novelty copies the vectors again at its first use
+    passing = shutil.ignore_patterns(PAPERS, AUTHORS, CHECKSUMS, *GRAPH_FILES, "*.lock", "measures*")
+    with ExitStack() as locks:
+        if (vectors := folder / RECORDS / VECTORS).is_dir():
+            busy, hint = (
+                f"{folder} is in use by another process, which writes records",
+                "upload it after that",
+            )
+            locks.enter_context(lock_file(folder / RECORDS / WRITING, busy, hint, shared=True))
+            locks.enter_context(loading(vectors))
+        shutil.copytree(folder, target, ignore=passing)
+        if (folder / GRAPH).is_file():
+            copy_graph(folder / GRAPH, target / GRAPH)
 
 
 def _check_address(address: str) -> None:

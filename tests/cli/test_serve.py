@@ -49,6 +49,15 @@ def test_the_next_free_port_is_taken() -> None:
         assert PORT <= first.getsockname()[1] < second.getsockname()[1]
 
 
+def test_an_answer_goes_out_at_once_though_its_head_went_before_it() -> None:
+    with (
+        listener_of("127.0.0.1", None) as listener,
+        socket.create_connection(listener.getsockname()[:2]),
+        listener.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1"])
 def test_an_address_of_another_machine_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(name: str, *more: object, **others: object) -> list[tuple[object, ...]]:

@@ -144,6 +144,8 @@ class Server:
     async def _serve(self, started: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
         """Serve until stopped; answers still under way are cancelled then."""
         own = bound_socket() if self.port is None else socket.create_server(("127.0.0.1", self.port))
+        # connections inherit it: asyncio sets it on its own sockets only, and else each answer waits 40 ms
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = await asyncio.start_server(self._connected, sock=own, backlog=512)
         self.port, stop = server.sockets[0].getsockname()[1], asyncio.Event()
         started.put((asyncio.get_running_loop(), stop))

@@ -337,7 +337,10 @@ def listener_of(host: str, port: int | None) -> socket.socket:
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-            return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
+            listener = socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
+            # connections inherit it: asyncio sets it on its own sockets only, and else each answer waits 40 ms
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listener
         except OSError as error:
             if isinstance(error, PermissionError):
                 hint = "choose a --port above 1023"

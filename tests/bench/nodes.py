@@ -1,5 +1,6 @@
 """Jobs on Ray beside the same jobs in this process: speed, what a job and a turn cost more, and what a finished job leaves in memory."""
 
+import asyncio
 import gc
 import itertools
 import math
@@ -7,14 +8,18 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from bench.embedding import abstracts
 from bench.figures import Figure, Size, Watch
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import Place
 from manyheads.core.results import RESULT
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.vectors import Embedder, RemoteEmbedder, embedded
 from manyheads.engine import cluster, worker
 from manyheads.engine.budget import Budget
 from manyheads.engine.cluster import Cluster, connected
@@ -95,6 +100,31 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             )
     finally:
         Cluster.worker, cluster.Journal = worker.JobWorker, Journal
+    yield await asyncio.to_thread(_embedding, size)
+
+
+def _embedding(size: Size) -> Figure:
+    """One process embeds on all processors already: workers are held against a worker, which has one."""
+    texts, _ = abstracts(size.texts)
+    batches = [(number, [f"{number}. {text}" for text in texts]) for number in range(10)]
+    model, took = load_embedder(size.embeddings[-1]), list[float]()
+
+    def seconds(embedder: Embedder) -> float:
+        for some in (batches[:WORKERS], batches):  # the first load the model
+            watch = Watch()
+            for _ in embedded(embedder, some):
+                pass
+        return watch.read().wall
+
+    for workers in (1, WORKERS):
+        with connected(None, workers, 1) as many:
+            send = partial(many.embed, size.embeddings[-1], model.name)
+            took.append(seconds(RemoteEmbedder(model, send, 2 * workers)))
+    name, note = (
+        f"{WORKERS} workers, {10 * len(texts)} texts embedded",
+        f"this process {seconds(model):.2f} s",
+    )
+    return Figure(name, took[1], "s", took[0], "one worker", f"ratio ≤ {1 / 1.6:.2f}", note)
 
 
 async def _of_one(one: Cluster, size: Size, base: Path) -> AsyncIterator[Figure]:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.arena.store import Arena
+from manyheads.base.errors import CacheError
 from manyheads.base.files import cache_folder
 from manyheads.corpus.meta import BuildOptions
+from manyheads.literature.lookup import LookupCache
 from manyheads.models import batches
 from support.arenas import arena
 from support.batches import BatchLLM
@@ -159,3 +162,36 @@ def test_ranking_arena_extraction_and_suites_ask_in_batches(home: Path) -> None:
                 done = manyheads_command(*command, *served_by(llm, *AGAIN), "--batch", cwd=home)
                 assert done.code == 0, (command, done.err)
                 assert (sizes(llm), llm.singles) == (expected, 0), command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "keep", "command", "asked"),
+    [
+        (LookupCache, "keep_answer", ("corpus", "extract", "mine"), [3]),
+        (Arena, "vote", ("arena", "judge", "a", "--pairs", "3"), [3, 3]),  # each pair in both orders
+    ],
+)
+def test_an_answer_that_could_not_be_stored_is_fetched_again(
+    home: Path,
+    what: type,
+    keep: str,
+    command: tuple[str, ...],
+    asked: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise CacheError("the disk is full")
+
+    built(home / "mine", papers(3), BuildOptions(bound=2014))
+    with BatchLLM(answers=ANSWERS) as llm:
+        if command[0] == "arena":
+            arena(home / "a", ("a", "b", "c")).close()
+        words = (*command, "--batch", *served_by(llm, *AGAIN))
+        with monkeypatch.context() as patch:
+            patch.setattr(what, keep, full)
+            assert manyheads_command(*words, cwd=home).code != 0
+        done = manyheads_command(*words, cwd=home)
+        assert done.code == 0, done.err
+        assert sizes(llm) == asked
+    assert not list((cache_folder() / "batches").glob("*.json"))

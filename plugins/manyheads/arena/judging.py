@@ -22,6 +22,7 @@ from manyheads.documents.reading import read_document
 from manyheads.engine.estimate import DryHost, Estimate
 from manyheads.engine.local import Engine, Process
 from manyheads.hosts.asking import ask, need_model, notes_of
+from manyheads.models.batches import until_kept
 
 log = logging.getLogger("manyheads")
 ROLE, TASK = "judge", "prefer"
@@ -91,7 +92,10 @@ async def judge(
             if (case := item.case).id not in papers:  # a PDF takes seconds
                 papers[case.id] = case.context or _paper(arena, case)
             try:
-                told = await engine.call(judged, config, arena.form, item, papers[case.id], meter=counted)
+                with until_kept():
+                    told = await engine.call(judged, config, arena.form, item, papers[case.id], meter=counted)
+                    answers, seconds, thought, notes = told
+                    arena.vote(rater, item.id, answers, seconds, thought)
             except ReplyError:
                 arena.skip(rater, item.id)
                 invalid += 1
@@ -99,10 +103,8 @@ async def judge(
             except UserError:
                 failed = True
                 raise
-            answers, seconds, thought, notes = told
             for note in notes:
                 log.warning("%s", note)
-            arena.vote(rater, item.id, answers, seconds, thought)
             votes += 1
             tell(votes)
 

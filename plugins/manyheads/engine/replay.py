@@ -17,7 +17,7 @@ from manyheads.base.errors import JournalError, ModelError, ReplyError
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.engine.journal import DAMAGES, Journal, digest_of, read_turns, single_keys
 from manyheads.engine.replying import asked_at
-from manyheads.models.batches import RECORDED
+from manyheads.models.batches import until_kept
 from manyheads.models.governor import ToolsRefusedError
 
 R = TypeVar("R", bound=ReplyModel)
@@ -86,21 +86,20 @@ class Recorded:
                 )
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
-            reply, later = await self._ask_host(turn, digest, asked)
-            # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
-            self.useful += reply.usage
-            self.writing += reply.usage
-            try:
-                await self.journal.keep(
-                    turn.place, digest, asked, _records(turn.reply_type).dump_python(reply, mode="json")
-                )
-            except JournalError:
-                self.useful -= reply.usage
-                raise
-            finally:
-                self.writing -= reply.usage
-            for done in later:
-                done()
+            with until_kept():
+                reply = await self._ask_host(turn, digest, asked)
+                # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
+                self.useful += reply.usage
+                self.writing += reply.usage
+                try:
+                    await self.journal.keep(
+                        turn.place, digest, asked, _records(turn.reply_type).dump_python(reply, mode="json")
+                    )
+                except JournalError:
+                    self.useful -= reply.usage
+                    raise
+                finally:
+                    self.writing -= reply.usage
             if recorded:  # replaced: it stays paid
                 with suppress(*DAMAGES):
                     self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
@@ -108,24 +107,17 @@ class Recorded:
         finally:
             self.on_ended()
 
-    async def _ask_host(
-        self, turn: Turn[R], digest: str, asked: dict[str, Any]
-    ) -> tuple[Reply[R], Sequence[Callable[[], None]]]:
-        """The host's reply, and what to do once it is in the journal; records a failure."""
-        token = RECORDED.set(later := list[Callable[[], None]]())
+    async def _ask_host(self, turn: Turn[R], digest: str, asked: dict[str, Any]) -> Reply[R]:
+        """The host's reply; records a failure."""
         try:
-            return await self.host.ask(turn), later
+            return await self.host.ask(turn)
         except ToolsRefusedError:
             self.journal.state("refused", {**self.journal.fact("refused"), digest: str(turn.place)})
             raise
         except ReplyError as error:
             said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
             self.journal.give_up(turn.place, asked, said)
-            for done in later:  # asked again, it has another answer
-                done()
             raise
-        finally:
-            RECORDED.reset(token)
 
     def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
         """A recorded reply; None if it is damaged and must be asked again."""

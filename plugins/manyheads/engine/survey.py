@@ -33,6 +33,7 @@ from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
 from manyheads.literature.lookup import LookupCache
 from manyheads.models.abilities import settled
+from manyheads.models.batches import until_kept
 from manyheads.models.offline import OFFLINE
 from manyheads.models.requests import key_of, key_variable
 
@@ -202,6 +203,7 @@ class SurveyItem:
         answer = survey.cache.get("local", survey.step, request, shape)
         if answer is None:
             self.asked = True
-            answer = (await self.host.ask(turn)).value
-            survey.cache.keep_answer("local", survey.step, request, shape, answer)
+            with until_kept():
+                answer = (await self.host.ask(turn)).value
+                survey.cache.keep_answer("local", survey.step, request, shape, answer)
         return answer

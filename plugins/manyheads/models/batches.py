@@ -9,14 +9,15 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from manyheads.base.errors import ReplyError
 from manyheads.base.files import (
     FileLock,
     LockedError,
@@ -47,9 +48,27 @@ _OWN = ("host", "content-length", "content-type", "accept-encoding", "connection
 log = logging.getLogger("manyheads")
 T = TypeVar("T")
 RECORDED: ContextVar[list[Callable[[], None]] | None] = ContextVar("recorded", default=None)
-"""What to do once the current turn is in a journal, be it as a failure; None if it is in none."""
+"""What `until_kept` does at its end; None outside of it."""
 Answer: TypeAlias = tuple[int, Any]
 """A status, and the JSON of the body."""
+
+
+@contextmanager
+def until_kept() -> Generator[None]:
+    """Batches forget the answers to what is asked in this block at its end, when they are on disk, or no valid replies: before that, a
+    command that was killed would pay for them again."""
+    token = RECORDED.set(later := list[Callable[[], None]]())
+    kept = False
+    try:
+        yield
+        kept = True
+    except ReplyError:  # asked again, it has another answer
+        kept = True
+        raise
+    finally:
+        RECORDED.reset(token)
+        for forget in later if kept else ():
+            forget()
 
 
 @dataclass

@@ -89,7 +89,7 @@ def test_a_corpus_is_uploaded_while_records_are_read_and_takes_more_afterwards(
     with Ecosystem.open(here) as ecosystem:
         LiteratureDatabase.of(ecosystem).store_records([first])
         with EdgeStore.open(here / RECORDS / VECTORS, read_only=True):
-            upload_corpus(here, server.url, tmp_path / "there", lambda *_: None)
+            upload_corpus(here, server.url, tmp_path / "there", lambda step, done, total: None)
             assert (here / f"{GRAPH}-wal").stat().st_size
     there = tmp_path / "there"
     assert not [*there.glob(f"{GRAPH}-*")]

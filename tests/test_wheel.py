@@ -122,4 +122,4 @@ def test_no_hint_names_the_place_of_the_package_or_a_checkout(installed: Path, t
 
 def test_the_installed_package_has_its_command(installed: Path) -> None:
     script = installed / "bin" / "manyheads"
-    assert "manyheads.cli" in script.read_text()
+    assert "manyheads.__main__" in script.read_text()

@@ -11,7 +11,8 @@ import yaml
 
 from manyheads.asking.forms import form, schema_of, shape_of
 from manyheads.asking.replies import PlainText, ReplyModel, from_schema, reply_type
-from manyheads.asking.roles import Roles
+from manyheads.asking.roles import CODE, Roles, _problems  # pyright: ignore[reportPrivateUsage]
+from manyheads.base.compiled import own_file
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
@@ -130,6 +131,25 @@ def test_a_card_names_a_class_a_schema_or_its_file(tmp_path: Path, module: str) 
         assert not [line for line in roles.problems() if "ethicist" in line]
         kinds.append(roles.reply("ethicist", "harm"))
     assert kinds == [reply_type(f"{module}:Harm"), *[from_schema(SCHEMA, "ethicist harm")] * 2]
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_roles_are_tried_out_again_once_the_code_of_a_reply_has_changed(tmp_path: Path, module: str) -> None:
+    resources = Resources.of([card_in(tmp_path, f"{module}:Harm")])
+
+    mark = own_file(CODE, *map(resources.state, ("roles", "prompts")))
+    assert isinstance(mark, Path)
+
+    def tried_out() -> bool:
+        """Whether a new process tries them out, which then marks them."""
+        _problems.cache_clear()
+        before = mark.exists() and mark.stat().st_ino
+        assert Roles(resources).problems() == []
+        return mark.stat().st_ino != before
+
+    assert [tried_out(), tried_out()] == [True, False]
+    (tmp_path / f"{module}.py").write_text(MODULE.replace("bad it is", "bad it may be"))
+    assert [tried_out(), tried_out()] == [True, False]
 
 
 def test_the_form_says_what_each_field_is_for(harm: type[ReplyModel]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.asking.replies import REPLIES, Abstract
-from manyheads.asking.roles import Roles, _problems, read_card  # pyright: ignore[reportPrivateUsage]
+from manyheads.asking.roles import CODE, Roles, _problems, read_card  # pyright: ignore[reportPrivateUsage]
+from manyheads.base.compiled import own_file
 from manyheads.base.errors import ConfigError
-from manyheads.base.files import cache_folder
 from manyheads.base.papers import Hit, Paper, Scientist
 from manyheads.base.resources import Resources
 from manyheads.systems.mamorx.review import form_of
@@ -243,12 +243,15 @@ def test_roles_and_prompts_are_tried_out_again_once_they_have_changed(roles: Rol
         return Roles(roles.resources).problems()
 
     assert problems() == []
-    compiled = cache_folder() / "compiled"
-    tried = [file for file in compiled.iterdir() if file.stat().st_size]  # not the mark, which is empty
+    mark = own_file(CODE, *map(roles.resources.state, ("roles", "prompts")))
+    assert isinstance(mark, Path)
+    compiled = mark.parent
+    tried = {*compiled.iterdir()} - {mark}
     for file in tried:
         file.unlink()
     assert problems() == []
-    assert len(tried) > 1 == len([*compiled.iterdir()])
+    assert tried
+    assert [*compiled.iterdir()] == [mark]
     for text, wrong in (("{{ wrok }}", 2), ("{{ work }}", 0)):
         (folder / "prompts/critic/judge.md.j2").write_text(text)
         assert len(problems()) == len(problems()) == wrong

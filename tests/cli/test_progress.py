@@ -15,8 +15,9 @@ import typer
 from rich.console import Console
 
 from manyheads.cli import progress
+from manyheads.cli.live import LiveView, RunStatus, line_of, plain
 from manyheads.cli.options import resumable
-from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
+from manyheads.cli.progress import jobs_progress, run_progress
 from manyheads.config import RunConfig
 from manyheads.core import Usage
 from manyheads.core.events import (

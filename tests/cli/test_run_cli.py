@@ -1,6 +1,7 @@
 """`manyheads run` as users run it, in a folder of its own."""
 
 import base64
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,18 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, home: Path) -> None:
     assert len(result["team"]) == 3
     assert result["warnings"] == []
     assert result["written_by_language_model"] is False
+
+
+@pytest.mark.parametrize(
+    "command", [("roles", "reviewer"), pytest.param(("run", "virsci", *SMALL), marks=pytest.mark.slow)]
+)
+def test_a_command_looks_for_garbage_once_it_has_begun(command: tuple[str, ...], tmp_path: Path) -> None:
+    gc.disable()  # as the program does
+    try:
+        assert manyheads_command(*command, cwd=tmp_path).code == 0
+        assert gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_json_lines_a_seed_and_a_fixed_topic(home: Path) -> None:

@@ -17,7 +17,7 @@ from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.documents.document import Reference
 from manyheads.literature.completion import COMPLETED
-from manyheads.literature.library import SERVICES
+from manyheads.literature.library import SERVICES, service_class
 from manyheads.literature.matching import is_work, resembles
 from support.arxiv import ArxivServer, entry
 from support.crossref import CrossrefServer, crossref_work
@@ -96,8 +96,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", "right")
-    for service in SERVICES.values():
-        monkeypatch.setattr(service, "paces", (Pace(0), Pace(0)))
+    for name in SERVICES:
+        monkeypatch.setattr(service_class(name), "paces", (Pace(0), Pace(0)))
     Path("mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in MINE), encoding="utf-8")
 
 

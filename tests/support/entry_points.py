@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
@@ -20,13 +20,15 @@ def brought(group: str, homes: Mapping[str, str], *twice: str) -> Generator[None
 @contextmanager
 def installed(group: str, *points: EntryPoint) -> Generator[None]:
     """Entry points of a group, with the packages that bring them; those of other groups stay."""
-    others = entry_points.entry_points
-
-    def found(*, group: str, of: str = group) -> list[EntryPoint]:
-        return [*points] if group == of else [*others(group=group)]
-
+    others = entry_points.entry_points()
+    kept = [each for of in others.groups - {group} for each in others.select(group=of)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry_points, "entry_points", found)
-        entry_points._points.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        patch.setattr(entry_points, "entry_points", lambda: EntryPoints([*points, *kept]))
+        _forget()
         yield
+    _forget()
+
+
+def _forget() -> None:
     entry_points._points.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    entry_points._of_all_groups.cache_clear()  # pyright: ignore[reportPrivateUsage]

@@ -40,7 +40,7 @@ ALLOWED = {
     "cli/inspect.py": "a config by default, and an example",
     "cli/mcp.py": "a config by default",
     "cli/prompts.py": "an example",
-    "cli/progress.py": "the field of a reply",
+    "cli/live.py": "the field of a reply",
     "cli/review.py": "the command `ranking judge`",
     "team/team.py": "the system that needs no authors",
     "datasets/targets.py": "targets are written for rankings",

@@ -9,6 +9,7 @@ skeleton, `<…>` is a placeholder: `"<a text>"`, `<1–10: a number>`, `<true |
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -231,11 +232,19 @@ class Forms:
 
 
 def fields_of_replies() -> Mapping[str, set[str]]:
-    """The fields of every reply, by the key of its files."""
+    """The fields of every reply that was imported, by the key of its files."""
     fields = dict[str, set[str]]()
     for kind in _kinds(ReplyModel):
         fields.setdefault(key_of(kind), set()).update(kind.model_fields)
     return fields
+
+
+def files_of_replies() -> list[str]:
+    """The files with the code of these replies."""
+    bases = {
+        base.__module__ for kind in _kinds(ReplyModel) for base in kind.__mro__ if issubclass(base, BaseModel)
+    }
+    return sorted(filter(None, (getattr(sys.modules.get(name), "__file__", None) for name in bases)))
 
 
 def _kinds(kind: type[ReplyModel]) -> Iterator[type[ReplyModel]]:

@@ -1,5 +1,7 @@
 """Role cards: who an agent is, its tasks, and its prompts."""
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,12 +12,12 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from manyheads.asking import forms, prompts, sandbox
-from manyheads.asking.forms import Forms, fields_of_replies
+from manyheads.asking.forms import Forms, files_of_replies
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import ReplyModel, from_schema, reply_type
 from manyheads.base.compiled import own_file
 from manyheads.base.errors import ConfigError, did_you_mean
-from manyheads.base.files import read_text
+from manyheads.base.files import read_text, replace_text
 from manyheads.base.resources import Resources, State, parse_json, read_model
 
 CODE = (__file__, *(str(each.__file__) for each in (forms, prompts, sandbox)))
@@ -88,14 +90,24 @@ class Roles:
 
     @cached_property
     def cards(self) -> dict[str, RoleCard]:
-        return dict(_cards(self.resources.state("roles")))
+        return {name: self.card(name) for name in sorted(self._files)}
+
+    @cached_property
+    def _files(self) -> dict[str, State]:
+        """By role its card, with all files that it may name."""
+        files = self.resources.state("roles")
+        schemas = [file for file in files if file[0].endswith(".json")]
+        cards = (file for file in files if file[0].endswith(".yaml"))
+        return {file[0].removesuffix(".yaml"): (file, *schemas) for file in cards}
 
     def card(self, role: str) -> RoleCard:
         """Raises `ConfigError` for an unknown role."""
-        if role not in self.cards:
-            hint = did_you_mean(role, self.cards, "manyheads roles lists them")
-            raise ConfigError(f"no such role {role!r}", tried=f"roles: {', '.join(self.cards)}", hint=hint)
-        return self.cards[role]
+        if role not in self._files:
+            hint = did_you_mean(role, self._files, "manyheads roles lists them")
+            raise ConfigError(
+                f"no such role {role!r}", tried=f"roles: {', '.join(sorted(self._files))}", hint=hint
+            )
+        return _card(self._files[role])
 
     def task(self, role: str, task: str) -> Task:
         card = self.card(role)
@@ -187,25 +199,33 @@ class Roles:
         return lines
 
 
-@lru_cache
-def _cards(files: State) -> Mapping[str, RoleCard]:
-    cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
-    return {name.removesuffix(".yaml"): read_card(Path(path)) for name, path in sorted(cards.items())}
+@lru_cache(maxsize=1024)
+def _card(files: State) -> RoleCard:
+    return read_card(Path(files[0][1]))
 
 
 @lru_cache
 def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[str]:
-    """Files without problems are not tried out at the next start: until one of them, a reply or what tries them changes."""
-    checked = Roles(resources)
-    replies = sorted((key, sorted(fields)) for key, fields in fields_of_replies().items())
-    mark = own_file(CODE, checked.cards and roles, prompts, replies)
-    if isinstance(mark, Path) and mark.exists():
+    """Files without problems are not tried out at the next start: until one of them, the code of a reply, or what tries them changes."""
+    mark = own_file(CODE, roles, prompts)
+    if isinstance(mark, Path) and _unchanged(mark):
         return ()
-    problems = tuple(checked._problems())
+    problems = tuple(Roles(resources)._problems())
     if isinstance(mark, Path) and not problems:
         with suppress(OSError):
-            mark.touch()
+            replace_text(mark, json.dumps({file: _state(file) for file in files_of_replies()}))
     return problems
+
+
+def _unchanged(mark: Path) -> bool:
+    """Whether all files of a mark are as they were."""
+    with suppress(OSError, ValueError, AttributeError):
+        return all(_state(file) == state for file, state in json.loads(read_text(mark)).items())
+    return False
+
+
+def _state(file: str) -> list[int]:
+    return [(there := os.stat(file)).st_mtime_ns, there.st_size]
 
 
 def read_card(path: Path) -> RoleCard:

@@ -192,6 +192,8 @@ COMMANDS = {
     "arena": "arena.app",
 }
 """The function or group of each command; its module is imported when the command is used."""
+RUNS = {"run", "resume", "more", "merge", "ask", "branch"}
+"""Commands that begin one run."""
 TEXTS = {
     "merge": "Merge ideas of a finished run, as `more` with several numbers.",
     "prompts": "Copy prompts and roles, to edit them.",
@@ -234,7 +236,7 @@ def _command(name: str) -> Any:
         words = name if part is whole else f"{name} {each.name or each.callback.__name__}"
         each.cls = SystemCommand if words in ("run", "check", "export") else Command
         each.epilog = EXAMPLES.get(words, "").strip() or None
-        each.callback = with_models(each.callback)
+        each.callback = with_models(each.callback, begins_run=words in RUNS)
     return cast(Any, typer.main.get_command(whole)).commands[name]
 
 

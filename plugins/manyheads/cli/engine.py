@@ -86,12 +86,12 @@ class Placement(PlacementOptions):
         from manyheads.config.keys import value_of
         from manyheads.corpus.corpora import SHIPPED
         from manyheads.engine.cluster import connected
-        from manyheads.literature.library import SERVICES
+        from manyheads.literature.library import SERVICES, service_class
         from manyheads.models.requests import key_variable
         from manyheads.team.system import system_of
 
         keys = {key_variable(model) for model in config.models.values()}
-        keys |= {service.key_env for name, service in SERVICES.items() if name in config.literature.cascade}
+        keys |= {service_class(name).key_env for name in config.literature.cascade if name in SERVICES}
         needed = sorted(key for key in keys if key and value_of(key))
         own = config.corpus not in SHIPPED  # it is sent
         corpus = None if own or not system_of(config).corpus(config) else config.corpus

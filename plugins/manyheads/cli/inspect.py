@@ -29,7 +29,6 @@ from manyheads.cli.options import (
     settings,
 )
 from manyheads.cli.printing import browse, safe_console, say, say_json, write_or_print
-from manyheads.cli.progress import show_look_up, show_silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -181,6 +180,7 @@ def search(options: SearchOptions) -> None:
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
     """
+    from manyheads.cli.progress import show_look_up, show_silent
     from manyheads.literature.search import search as search_papers
 
     how, source = options.how, options.source

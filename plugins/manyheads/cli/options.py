@@ -1,5 +1,6 @@
 """Options that several commands share, and how they become settings."""
 
+import gc
 import json
 import os
 import re
@@ -38,7 +39,7 @@ class Given:
     without: tuple[str, ...] = ()
 
 
-def with_models(command: Callable[..., None]) -> Callable[..., None]:
+def with_models(command: Callable[..., None], *, begins_run: bool = False) -> Callable[..., None]:
     """Replace each parameter of a command whose type is a pydantic model by an option for each field of the model.
 
         class Sampling(BaseModel):
@@ -54,6 +55,9 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter `Annotated[dict[str, Any], Given(Model)]` gets only the values that were given, as for models whose defaults
     depend on others, and does not validate them together.
+
+    Args:
+        begins_run: it calls `collect_garbage` itself, once the run has begun.
     """
     own, groups = list[Parameter](), dict[str, tuple[type[BaseModel] | None, list[Parameter]]]()
     for name, each in signature(command, eval_str=True).parameters.items():
@@ -75,11 +79,20 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
                 values[name] = model(**given) if model else given
             except ValidationError as error:
                 raise typer.BadParameter(describe(error)) from error
+        if not begins_run:
+            collect_garbage()
         command(**values)
 
     shape = [*own, *chain.from_iterable(options for _, options in groups.values())]
     setattr(call, "__signature__", Signature(shape))  # noqa: B010
     return call
+
+
+def collect_garbage() -> None:
+    """Let Python look for garbage if the program has put that off; never among what is there now: modules, which stay."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parameter:

@@ -8,52 +8,25 @@ import math
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Group
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
 from manyheads.base.errors import UserError
 from manyheads.base.text import plain
 from manyheads.cli.printing import print_line, safe_console, say
-from manyheads.core.events import (
-    AnyEvent,
-    Began,
-    Emit,
-    Estimated,
-    Invited,
-    Judged,
-    Recruited,
-    Said,
-    Searched,
-    Stage,
-    Voted,
-    Warned,
-    Words,
-    words,
-)
+from manyheads.core.events import AnyEvent, Began, Emit, Estimated, Said, Searched, Warned
 from manyheads.engine.tracing import RunStatus
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from manyheads.cli.person import Terminal
     from manyheads.config import LiteratureConfig, RunConfig
     from manyheads.corpus.building import Progress as Building
     from manyheads.engine.jobs import JobNews, Listener
     from manyheads.literature.library import Library
 
-NAMES_SHOWN = 6
 SOON = 10.0
 """Seconds of runs before their estimate: shorter ones need none, and no first request waits for it."""
-SHOWN_BY_EVENTS = {"choice", "ranking"}
-"""Fields of replies that other events show."""
-STYLES = {"invited": "blue", "voted": "cyan", "judged": "bold"}
 
 
 def show_warning(event: AnyEvent) -> None:
@@ -80,23 +53,25 @@ def run_progress(
         folder: of a new run, printed when it begins.
         terminal: the person at the terminal, for whom the live view pauses.
     """
-    console = safe_console(stderr=True)
-    view = None
-    if as_json or quiet or not sys.stderr.isatty() or console.is_dumb_terminal:
-        show = show_json if as_json else show_warning
-    else:
-        view = LiveView(console)
-        show = view.show
-        if terminal:
-            terminal.quiet = view.paused
+    show: Emit = show_json if as_json else show_warning
+    tell: Callable[[str], None] = say
+    live: AbstractContextManager[object] = nullcontext()
+    if not (as_json or quiet) and sys.stderr.isatty():
+        from manyheads.cli.live import LiveView
+
+        console = safe_console(stderr=True)
+        if not console.is_dumb_terminal:
+            view = LiveView(console)
+            show, tell, live = view.show, view.tell, view.live
+            if terminal:
+                terminal.quiet = view.paused
 
     def listener(event: AnyEvent) -> None:
         if folder and isinstance(event, Began) and not as_json and not quiet:
-            line = f"Run       {folder}"
-            console.print(Text(line)) if view else say(line)
+            tell(f"Run       {folder}")
         show(event)
 
-    with view.live if view else nullcontext():
+    with live:
         yield listener
 
 
@@ -108,96 +83,6 @@ async def estimate_beside(configs: "Sequence[RunConfig]", tell: Emit) -> None:
     with suppress(Exception):  # what is wrong, the runs say themselves
         if (made := await in_thread(configs)).whole:
             tell(Estimated(usage=made.spent.total))
-
-
-class LiveView:
-    """Events scroll by, one line each, above the state of the run."""
-
-    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
-        self._console, self._clock, self._began = console, clock, clock()
-        self._standing = RunStatus()
-        self._held: list[AnyEvent] | None = None
-        self._spinner = Spinner("dots", style="cyan")
-        self.live = Live(
-            console=console, get_renderable=self._view, refresh_per_second=8, transient=True,
-            redirect_stdout=False,
-        )  # fmt: skip
-
-    @contextmanager
-    def paused(self) -> Generator[None]:
-        """Show nothing for a block; what happens meanwhile is shown after it."""
-        self.live.stop()
-        self._held = list[AnyEvent]()
-        try:
-            yield
-        finally:
-            held, self._held = self._held, None
-            self.live.start()
-            for event in held:
-                self.show(event)
-
-    def show(self, event: AnyEvent) -> None:
-        if self._held is not None:
-            self._held.append(event)
-            return
-        self._standing.note(event, self._clock())
-        if line := line_of(event, self._console.width):
-            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
-
-    def _view(self) -> Group:
-        now, at = self._clock(), self._standing
-        head = Text.assemble(
-            (f" {at.number}/{at.total}" if at.total else "", "bold cyan"), (f" {at.stage}", "bold"),
-            f"  turn {at.turn}" if at.turn else "",
-        )  # fmt: skip
-        if at.turn and at.turn <= (at.turns or 0):  # a restarted discussion counts on past its maximum
-            head.append(f" of {at.turns}")
-        waits = [
-            f"{plain(name)}{f' ×{len(since)}' if len(since) > 1 else ''} {now - min(since):.0f} s"
-            for name, since in at.thinking.items()
-        ]
-        more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
-        thinking = f"{', '.join(waits[:NAMES_SHOWN])}{more} thinking" if waits else ""
-        rows = Table.grid(padding=(0, 1))
-        rows.add_row(self._spinner, Text(thinking, overflow="ellipsis", no_wrap=True))
-        minutes, seconds = divmod(int(now - self._began), 60)
-        tokens = f"{at.usage.input_tokens:,} tokens in · {at.usage.output_tokens:,} out"
-        figures = f" {minutes}:{seconds:02d} · {tokens} · {at.spending}"
-        return Group(Text(), head, rows, Text(figures, style="dim"))
-
-
-def line_of(event: AnyEvent, width: int = 100) -> Text | None:
-    """An event in one line, or None if the view only counts it.
-
-    Replies of candidates, guests, voters and judges are shown by the decision, invitation, vote or judgement that follows.
-    """
-    told = words(event)
-    if told is None:
-        return None
-    match event:
-        case Stage():
-            return Text(f"\n{told.does}", style="bold cyan")
-        case Warned():
-            return Text(f"  warning: {plain(told.text)}", style="yellow")
-        case Recruited():
-            return _line(told, "green" if event.accepted else "magenta", width)
-        case Searched() if not event.cached:
-            return _line(told, "dim" if event.outcome in ("found", "empty") else "yellow", width)
-        case Invited() | Voted() | Judged():
-            return _line(told, STYLES[event.kind], width)
-        case Said() if event.part not in ("candidate", "guest") and not event.data.keys() & SHOWN_BY_EVENTS:
-            return _line(told, "dim", width)
-        case _:
-            return None
-
-
-def _line(told: Words, style: str, width: int) -> Text:
-    line = Text.assemble(
-        "  ", (plain(told.who), "bold"), " ", (plain(told.does), style),
-        "  ", (plain(told.text[: 2 * width]), "dim"),
-    )  # fmt: skip
-    line.truncate(width, overflow="ellipsis")
-    return line
 
 
 # Progress of jobs: a bar and the running jobs on a terminal, else a line per finished job.
@@ -214,6 +99,8 @@ def jobs_progress(
         hidden: use it on a terminal, too.
         runs: those of the jobs, to be estimated; none if the jobs are more than that.
     """
+    from rich.console import Group
+    from rich.live import Live
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

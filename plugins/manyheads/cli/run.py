@@ -26,6 +26,7 @@ from manyheads.cli.options import (
     RunningOptions,
     Seed,
     Spending,
+    collect_garbage,
     runs_found,
     settings,
     stopped,
@@ -385,6 +386,7 @@ async def _drive(session: Any, show: Show) -> None:
                 note = control.show
             async with aclosing(session.events(factory)) as events:
                 async for event in events:
+                    collect_garbage()  # from the first one on
                     note(event)
     except BudgetError:
         with suppress(SubjectError):

@@ -656,7 +656,7 @@ def _is_human(model: object) -> bool:
 def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
     """Docstrings below the fields of each class in a module, by class name."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def documented(model: type[BaseModel]) -> dict[str, str]:

@@ -25,9 +25,8 @@ from manyheads.base.files import (
 from manyheads.base.papers import Paper, Scientist
 from manyheads.base.resources import data_file
 from manyheads.config import CORPORA
-from manyheads.corpus.building import Progress, build_corpus
 from manyheads.corpus.database import RECORDS, VECTORS
-from manyheads.corpus.ecosystem import PAPERS, Ecosystem
+from manyheads.corpus.ecosystem import PAPERS, Ecosystem, Progress
 from manyheads.corpus.embedding import load_available, load_embedder
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
 from manyheads.corpus.layers import CHANGES, COPIES, Layers, parts_of
@@ -56,10 +55,13 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
     name = name_or_path if name_or_path in SHIPPED else str(folder_of(name_or_path).absolute())
 
     def opening(name_or_path: str) -> Ecosystem:
-        folder = resolve_corpus(name_or_path, embedding=embedding)
+        model = load_available(embedding) if name_or_path in SHIPPED else None
+        folder = resolve_corpus(name_or_path, embedding=model or embedding)
         if (base := parts_of(folder)[0]) != folder:
             return layered(folder, str(base))
-        ecosystem = Ecosystem.open(folder, None if embedding == "auto" else load_embedder(embedding))
+        ecosystem = Ecosystem.open(
+            folder, model or (None if embedding == "auto" else load_embedder(embedding))
+        )
         try:
             ecosystem.warm_up()
         except BaseException:
@@ -133,6 +135,8 @@ def _shipped_corpus(name: str, cache_dir: Path, embedding: str | Embedder, progr
     model = re.sub(r"[^A-Za-z0-9.]+", "-", embedding.name)
     folder = cache_dir / "corpora" / f"{name}-{digest}-{model}"
     if not is_sound(folder):
+        from manyheads.corpus.building import build_corpus  # slow, and needed once
+
         try:
             make_folder(folder.parent)
             one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)

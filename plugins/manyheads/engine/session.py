@@ -60,7 +60,6 @@ from manyheads.literature.lookup import CACHE, LEDGER, RECORD, SearchLedger
 from manyheads.literature.references import InspiredLiterature, ServiceLiterature
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
-from manyheads.report.index import list_run
 from manyheads.team.run import Below, Run
 from manyheads.team.system import System, system_of
 from manyheads.team.tools import INVITE
@@ -95,6 +94,8 @@ class AuthorRecall:
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 """Makes a host from the models by alias, the retrieval hook, and the attempts per reply."""
+HEAD_START = 0.2
+"""Seconds of a corpus before frameworks are imported: while they are, its thread waits for Python's lock after each read of a file."""
 OWN = "."
 """Who pays for the questions of a run that has others below its folder."""
 RESUME = "manyheads resume RUN"
@@ -200,7 +201,7 @@ class Session:
         if self.person is None:
             need_person(self.config, roles)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
+            stack.push_async_callback(asyncio.to_thread, _list, self.folder)
             ledgers = list[Budget]()
             if not (self.folder.exists() and any(self.folder.iterdir())):
                 stack.push(partial(self._leave_nothing, ledgers))
@@ -321,7 +322,7 @@ class Session:
         opening = asyncio.ensure_future(open_literature(stack, config))
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         stack.callback(opening.cancel)
-        await asyncio.sleep(0.001)  # until the thread has begun
+        await asyncio.wait([opening], timeout=HEAD_START)
         team = system.team(config)
         recall = AuthorRecall(NoLiterature(), roles.prompts, team.invitation.suggestions if team else 0)
         host = make_host(_models(config), recall, config.attempts)
@@ -495,6 +496,12 @@ def _library(
         cache=cache_folder() / CACHE,
         record=record,
     )
+
+
+def _list(folder: Path) -> None:
+    from manyheads.report.index import list_run  # with all of a page, once a run has ended
+
+    list_run(folder)
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -15,14 +16,9 @@ from manyheads.base.http import Pace
 from manyheads.base.papers import ANY_TIME, SOURCES, Identifier, Paper, Window, identifiers_of, identify
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
-from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.crossref import Crossref
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import CascadeSource, Findings, LookUp, LookupCache, Note, SingleFlight
 from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
-from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.pubmed import PubMed
-from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, HttpService, Operation, Part, Request, Source
 
 if TYPE_CHECKING:
@@ -41,15 +37,20 @@ S = TypeVar("S", bound=Source)
 _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 
 
-SERVICES: dict[SourceName, type[HttpService]] = {
-    "semantic_scholar": SemanticScholar, "openalex": OpenAlex, "arxiv": Arxiv, "crossref": Crossref, "pubmed": PubMed,
+SERVICES: dict[SourceName, str] = {
+    "semantic_scholar": "SemanticScholar", "openalex": "OpenAlex", "arxiv": "Arxiv", "crossref": "Crossref", "pubmed": "PubMed",
 }  # fmt: skip
+"""The class of each service, in the module of its name."""
+
+
+def service_class(name: SourceName) -> type[HttpService]:
+    return getattr(import_module(f"{__package__}.{name}"), SERVICES[name])
 
 
 def source_class(name: SourceName) -> type[Source]:
     """The class of a source by name: a service of ours, or one that another package brings; else `ConfigError`."""
     if name in SERVICES:
-        return SERVICES[name]
+        return service_class(name)
     found = entry_points.load(SOURCES, name, "literature source")
     if not (isinstance(found, type) and issubclass(found, Source)):
         raise entry_points.misfit(SOURCES, name, "a class of literature.source.Source")

@@ -7,12 +7,14 @@ import logging
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from manyheads.base.entry_points import OURS, load, misfit, package_of, points
 from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.config import RunConfig
-from manyheads.team import system
-from manyheads.team.system import System
+
+if TYPE_CHECKING:
+    from manyheads.team.system import System
 
 GROUP = "manyheads.systems"  # entry points of systems
 DEFAULT = "virsci"  # the system of a config that names none
@@ -34,14 +36,14 @@ BUILT_IN = {
 log = logging.getLogger("manyheads")
 
 
-class _Registry(Mapping[str, System]):
+class _Registry(Mapping[str, "System"]):
     """Systems by name, imported on first use.
 
     Looking up an unusable system of another package raises `ConfigError`; iterating skips it with a warning.
     """
 
     def __init__(self) -> None:
-        self._systems, self._broken = dict[str, System](), dict[str, ConfigError]()
+        self._systems, self._broken = dict[str, "System"](), dict[str, ConfigError]()
         brought = points(GROUP)
         judges = (name for name, entries in brought.items() if OURS in map(package_of, entries))
         self.own = (*BUILT_IN, *judges)
@@ -59,7 +61,7 @@ class _Registry(Mapping[str, System]):
                 )
         self._names = tuple(dict.fromkeys((*self.own, *brought)))
 
-    def __getitem__(self, name: str) -> System:
+    def __getitem__(self, name: str) -> "System":
         if name in self._broken:
             raise self._broken[name]
         if name not in self:
@@ -97,7 +99,7 @@ def systems() -> _Registry:
     return _Registry()
 
 
-def system_of(of: RunConfig | str, where: str = "") -> System:
+def system_of(of: RunConfig | str, where: str = "") -> "System":
     """The system of a config, or of a name.
 
     Args:
@@ -107,7 +109,9 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
         ConfigError: there is no such system, or it cannot be imported.
     """
     if isinstance(of, RunConfig):
-        return system.system_of(of)
+        from manyheads.team.system import system_of
+
+        return system_of(of)
     if of not in systems():
         raise ConfigError(
             f"{where}{': ' * bool(where)}system: no such system {of!r}, not in an installed package either (entry points {GROUP})",
@@ -117,7 +121,9 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
     return systems()[of]
 
 
-def _brought(name: str) -> System:
+def _brought(name: str) -> "System":
+    from manyheads.team.system import System
+
     found = load(GROUP, name, "system")
     if not isinstance(found, System) or found.name != name:
         raise misfit(GROUP, name, f"a System named {name!r}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel
 
@@ -20,9 +20,11 @@ from manyheads.core.results import RESULT, Evidence, Idea
 from manyheads.core.texts import Given, Subject, path_of, read_subject, run_and_number, text_of
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.systems.loading import reopen
-from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own
 from manyheads.team.system import Revisions, system_of
+
+if TYPE_CHECKING:
+    from manyheads.systems.rebuttal.replies import Condensed
 
 
 def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ class GivenIdeas:
         )
 
 
-def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
+def condensing_fault(reply: "Condensed", prompts: Prompts) -> str | None:
     """The fault of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
     half, empty = reply.contradictions(), reply.contents().keys() <= {"title"}
     fault = {"fault": "nothing" if empty else "contradiction", "fields": half}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -26,11 +26,11 @@ from manyheads.core.results import (
     sections,
 )
 from manyheads.models.offline import LABEL
-from manyheads.report.index import list_run
-from manyheads.report.record import section
-from manyheads.report.top import RelatedRun, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
+
+if TYPE_CHECKING:
+    from manyheads.report.top import RelatedRun
 
 ABSTRACT = "Abstract"  # label in a summary
 
@@ -124,8 +124,10 @@ def write_report(folder: Path) -> Path:
     return own(str(system)).write_report(folder, [*related(folder)])
 
 
-def related(folder: Path) -> Iterator[RelatedRun]:
+def related(folder: Path) -> "Iterator[RelatedRun]":
     """The runs next to a run, or inside its folder, that review or judge it."""
+    from manyheads.report.top import RelatedRun, report_link
+
     for file in sorted((*folder.parent.glob(f"*/{CONFIG}"), *folder.glob(f"*/{CONFIG}"))):
         with suppress(UserError, OSError, ValueError):
             # Parsing a config takes a hundred times as long, and most runs are unrelated.
@@ -145,6 +147,8 @@ def subjects(folder: Path) -> list[Path]:
     Raises:
         UserError: the folder has no readable config, or its system is missing.
     """
+    from manyheads.report.record import section
+
     config = read_yaml(folder / CONFIG)
     system = own(str(config.get("system")))
     names = [each.input for each in (system.reviews, system.judge) if each]
@@ -167,6 +171,8 @@ def keep_measure(folder: Path, score: BaseModel) -> None:
     Raises:
         JournalError: the folder cannot be written.
     """
+    from manyheads.report.index import list_run
+
     with writing(folder):
         replace_text(folder / MEASURE, score.model_dump_json(indent=2) + "\n")
     write_report(folder)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeVar
@@ -20,10 +20,12 @@ from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.core.texts import is_there
-from manyheads.report.page import PLAIN, Page, View, place_of, write_page
-from manyheads.report.record import Record, read_run
-from manyheads.report.top import RelatedRun
 from manyheads.team.run import DiscussionSettings, Run
+
+if TYPE_CHECKING:
+    from manyheads.report.page import View
+    from manyheads.report.record import Record
+    from manyheads.report.top import RelatedRun
 
 __all__ = [
     "Inputs", "Judge", "Needs", "Number", "Reviews", "Revisions", "Section", "Service", "Slot", "System", "system_of",
@@ -165,7 +167,7 @@ class System(Generic[C, N, R]):
     run: Callable[[Run], Awaitable[None]]
     needs: Callable[[RunConfig], Needs]
     essence: Callable[[R], Iterable[tuple[str, str]]]
-    report: str | Callable[[Record], View] | None = None
+    report: "str | Callable[[Record], View] | None" = None
     class_name: str = ""
     """Prefix of its classes: `…Team` on AutoGen, `…Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
@@ -323,7 +325,7 @@ class System(Generic[C, N, R]):
             name: value for name, value in named.items() if isinstance(value, str) and _is_elsewhere(value)
         }
 
-    def write_report(self, folder: Path, related: Sequence[RelatedRun] = ()) -> Path:
+    def write_report(self, folder: Path, related: "Sequence[RelatedRun]" = ()) -> Path:
         """Write the report of a run, finished or not, into its folder.
 
         Args:
@@ -333,6 +335,9 @@ class System(Generic[C, N, R]):
             BugError: its template or view is broken; there is the plain page instead.
             UserError: the folder is not a run folder, or the report cannot be written.
         """
+        from manyheads.report.page import PLAIN, Page, View, place_of, write_page
+        from manyheads.report.record import read_run
+
         record = read_run(folder, self.result)
         plain, own = View(PLAIN, Page(record)), self.report
         try:

@@ -8,7 +8,8 @@ Scores are never clipped or filled in: a value out of range is asked for again.
 # ruff: noqa: F401, I001
 # pyright: reportUnusedImport=false
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -36,10 +37,17 @@ SHARED = {
 
 
 class _Replies(Mapping[str, type[ReplyModel]]):
-    """The shipped replies, by name; those of systems are imported when one is named that is not shared."""
+    """The shipped replies, by name; those of all systems are imported when one is named that is neither shared nor of a system
+    that is imported."""
 
     def __getitem__(self, name: str) -> type[ReplyModel]:
-        return SHARED.get(name) or _shipped()[name]
+        loaded = (sys.modules.get(module) for module in _modules())
+        kinds = (kind for module in loaded for kind in getattr(module, "REPLIES", ()))
+        return (
+            SHARED.get(name)
+            or next((kind for kind in kinds if kind.__name__ == name), None)
+            or _shipped()[name]
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(_shipped())
@@ -75,24 +83,33 @@ def reply_type(name: str) -> type[ReplyModel]:
             tried=f"packs: {', '.join(packs()) or 'none'}",
             hint=did_you_mean(pack, packs()),
         )
-    kinds = _of_pack(pack) if dot else {TEXT: PlainText, **REPLIES}
-    if name not in kinds:
-        otherwise = None if dot else "write pack.Reply for a pack's type, package.module:Class for your own"
-        tried, hint = ", ".join(kinds) or "none", did_you_mean(name, kinds, otherwise)
-        raise ConfigError(f"no such reply type {name!r}", tried=tried, hint=hint)
-    return kinds[name]
+    if name == TEXT:
+        return PlainText
+    kinds = _of_pack(pack) if dot else REPLIES
+    if name in kinds:
+        return kinds[name]
+    names = [*kinds] if dot else [TEXT, *kinds]
+    otherwise = None if dot else "write pack.Reply for a pack's type, package.module:Class for your own"
+    tried, hint = ", ".join(names) or "none", did_you_mean(name, names, otherwise)
+    raise ConfigError(f"no such reply type {name!r}", tried=tried, hint=hint)
 
 
 @cache
 def _shipped() -> Mapping[str, type[ReplyModel]]:
     """By name, the shared replies and the `REPLIES` of the modules `replies` of systems and judges."""
-    root, kinds = Path(__file__).parents[2], dict[str, type[ReplyModel]](SHARED)
-    for path in [*sorted(root.glob("systems/*/replies.py")), root / "judges/replies.py"]:
-        module = import_module(".".join(("manyheads", *path.relative_to(root).with_suffix("").parts)))
+    kinds = dict[str, type[ReplyModel]](SHARED)
+    for module in map(import_module, _modules()):
         for kind in module.REPLIES:
             if kinds.setdefault(kind.__name__, kind) is not kind:
                 raise BugError(f"two replies are called {kind.__name__}: see {module.__name__}")
     return kinds
+
+
+@cache
+def _modules() -> Sequence[str]:
+    root = Path(__file__).parents[2]
+    files = [*sorted(root.glob("systems/*/replies.py")), root / "judges/replies.py"]
+    return [".".join(("manyheads", *file.relative_to(root).with_suffix("").parts)) for file in files]
 
 
 def _of_pack(pack: str) -> dict[str, type[ReplyModel]]:

@@ -27,7 +27,8 @@ from manyheads.systems.baselines.config import (
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, papers_for_idea, scored
 from manyheads.systems.virsci.replies import Idea, Vote, vote_among
-from manyheads.systems.virsci.report import report, work
+from manyheads.systems.virsci.report import report
+from manyheads.systems.virsci.result import work
 from manyheads.systems.virsci.vote import ballot_of, candidates_of
 from manyheads.team.run import Cited, Question, Remark
 from manyheads.team.system import Needs, System

@@ -1,11 +1,13 @@
 """The result of a VirSci run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
+from manyheads.base.text import count
 from manyheads.core.results import Abstract, Draft, Part, Person, ScoredIdea, Topic
 from manyheads.measures.team import JointPapers
+from manyheads.systems import results
 from manyheads.systems.ideas import GivenIdeas
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
 from manyheads.team.run import Guest, Run
@@ -188,3 +190,40 @@ class VirSciResult(TeamResult):
 
 
 VirSciRun = Run[VirSciResult, VirSciConfig, GivenIdeas | None]
+
+
+def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
+    """Topic, idea and abstract, and the outcomes of self-review and peer review."""
+    yield from results.work(result.topic, result.idea, result.abstract)
+    yield from _self_review(result)
+    if (peers := result.peer_review) and peers.rounds:
+        last, revised = peers.rounds[-1], len(peers.rounds) - 1
+        outcome = {True: "accepted", False: "rejected", None: "not settled"}[peers.accepted]
+        mark = (
+            "no mark"
+            if last.mean is None
+            else f"mean mark {last.mean:.3g} of 10, accepted from {peers.threshold:g}"
+        )
+        after = f", after {count(revised, 'revision')}" if revised else ""
+        yield "Peer review", f"{outcome}: {mark}, {count(len(last.reviews), 'review')}{after}"
+
+
+def _self_review(result: VirSciResult) -> Iterator[tuple[str, str]]:
+    if not (review := result.self_review) or not review.reviews:
+        return
+    closest, discarded = review.reviews[-1].closest, len(review.discarded)
+    revised = len(review.reviews) - discarded - 1
+    after = [count(n, word) for n, word in ((revised, "revision"), (discarded, "discarded idea")) if n]
+    how = f", after {' and '.join(after)}" if after else ""
+    if closest is None:
+        yield "Review", f"not done, see the warnings{how}"
+    elif review.passed:
+        yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
+    else:
+        limit = f"up to {closest} of 100, the limit is {review.threshold}{how}"
+        yield "Review", f"not passed: similarity to published papers {limit}"
+
+
+def work(result: TeamResult) -> Iterator[str]:
+    """The abstract."""
+    return results.in_sections(result.abstract)

@@ -2,9 +2,10 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic
-from manyheads.systems.virsci import config, report
+from manyheads.systems.virsci import config
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import AbstractDrafts, write_abstract
 from manyheads.systems.virsci.config import VirSciConfig, VirSciInputs
@@ -18,6 +19,10 @@ from manyheads.systems.virsci.vote import VOTE, most_novel
 from manyheads.team.steering import steer
 from manyheads.team.system import System
 from manyheads.team.team import Team
+
+if TYPE_CHECKING:
+    from manyheads.report.page import View
+    from manyheads.report.record import Record
 
 
 async def virsci(run: VirSciRun) -> None:
@@ -155,6 +160,12 @@ async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[IdeaRound
     return last
 
 
+def _report(record: "Record") -> "View":
+    from manyheads.systems.virsci.report import report  # with all of a page, once a run has ended
+
+    return report(record)
+
+
 VIRSCI = System(
     name="virsci",
     title="VirSci",
@@ -164,9 +175,9 @@ VIRSCI = System(
     inputs=VirSciInputs,
     result=VirSciResult,
     run=virsci,
-    essence=report.essence,
-    report=report.report,
-    work=report.work,
+    essence=results.essence,
+    report=_report,
+    work=results.work,
     needs=config.needs,
     corpus=lambda config: True,
     searches=config.searches,

@@ -69,10 +69,8 @@ async def society(run: SocietyRun) -> None:
             f"{model.provider}/{model.name}" for model in config.models.values() if model.on_server
         }
         known = {record.number: record for record in read_epochs(run.folder)}
-        measuring, records = (
-            await asyncio.to_thread(SocietyMeasures.open, base, config.normalise),
-            list[EpochRecord](),
-        )
+        measuring = await asyncio.to_thread(SocietyMeasures.open, base, config.normalise)
+        records = list[EpochRecord]()
         for number in range(1, settings.epochs + 1):
             title = f"Epoch {number} ({base.last_year + number})"
             run.emit(Stage(stage=stage_of(number), title=title, number=number, total=settings.epochs))

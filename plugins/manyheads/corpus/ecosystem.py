@@ -357,7 +357,7 @@ class Ecosystem(Closing):
     def scientist(self, name: str) -> Scientist:
         """A scientist by masked name; raises CorpusError if unknown."""
         try:
-            return self.scientists.named(name)
+            return self.scientists.scientist(name)
         except KeyError as unknown:
             last = len(self.scientists) - 1
             known = f"Scientist0 … Scientist{last}" if self.scientists else NO_SCIENTISTS

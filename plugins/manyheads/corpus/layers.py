@@ -139,7 +139,7 @@ def write_layer(
     known = below.scientists
     fresh = [
         one for one in scientists
-        if one.name not in known or profile_text(known.named(one.name)) != profile_text(one)
+        if one.name not in known or profile_text(known.scientist(one.name)) != profile_text(one)
     ]  # fmt: skip
     texts, none = [profile_text(one) for one in fresh], np.zeros((0, meta.embedding.dim), dtype=np.float32)
     embedded = below.embedder.embed(texts) if texts else none

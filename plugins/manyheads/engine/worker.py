@@ -190,13 +190,13 @@ class Wire:
         """See `Gate`."""
         self.send("pause", server, pace, seconds)
 
-    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+    def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
         """See `StoredAnswers`: those of the driver."""
-        return self._loan("known", key, until - time.monotonic())
+        return self._loan("lookup", key, until - time.monotonic())
 
-    async def found(self, row: Row) -> None:
+    async def store(self, row: Row) -> None:
         """See `StoredAnswers`."""
-        self.send("found", row)
+        self.send("store", row)
 
 
 class Mirror:

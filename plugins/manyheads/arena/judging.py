@@ -180,10 +180,8 @@ def _alone(arena: Arena, rater: Rater) -> FileLock:
     try:
         return FileLock(arena.folder / f"judge-{rater.id}.lock")
     except LockedError as error:
-        raise ArenaError(
-            f"{arena.folder}: another process has {rater.name} vote",
-            hint="wait for it, or choose another --name",
-        ) from error
+        hint = "wait for it, or choose another --name"
+        raise ArenaError(f"{arena.folder}: another process has {rater.name} vote", hint=hint) from error
 
 
 def _question(form: ArenaForm, item: Item, context: str) -> dict[str, Any]:

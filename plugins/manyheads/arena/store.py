@@ -191,9 +191,8 @@ class Arena:
         if not copy.exists():
             copyfile(paper, copy)
         elif not cmp(paper, copy, shallow=False):
-            raise ArenaError(
-                f"{paper}: the case {case!r} has another paper already", hint="name the case: --case NAME"
-            )
+            hint = "name the case: --case NAME"
+            raise ArenaError(f"{paper}: the case {case!r} has another paper already", hint=hint)
         return f"{PAPERS}/{name}"
 
     # Raters and their invitations.
@@ -474,11 +473,8 @@ def _access(folder: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise ArenaError(
-            f"{folder / FILE}: cannot be used: {error}",
-            hint="check that the folder is writable, the disk is not full, and the file is an arena",
-        ) from error
+        hint = "check that the folder is writable, the disk is not full, and the file is an arena"
+        raise ArenaError(f"{folder / FILE}: cannot be used: {error}", hint=hint) from error
     except OSError as error:
-        raise ArenaError(
-            f"{error.filename or folder}: {error.strerror}", hint="choose a folder that can be written"
-        ) from error
+        hint = "choose a folder that can be written"
+        raise ArenaError(f"{error.filename or folder}: {error.strerror}", hint=hint) from error

@@ -301,9 +301,8 @@ class Rating(Options):
 
         signs = tuple(each.strip() for each in self.style.split(",") if each.strip() not in ("", "none"))
         if wrong := [each for each in signs if each not in STYLE]:
-            raise ConfigError(
-                f"--style {wrong[0]}: no sign of style", hint=f"choose from {', '.join(STYLE)}, or none"
-            )
+            hint = f"choose from {', '.join(STYLE)}, or none"
+            raise ConfigError(f"--style {wrong[0]}: no sign of style", hint=hint)
         return Rules(self.poor, self.regularise, signs, self.resamples, seed=self.seed)
 
 

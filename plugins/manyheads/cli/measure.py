@@ -246,10 +246,8 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
     from manyheads.suites.replies import reply_counts, table_row
 
     if missing := [run for run in runs if not (run / JOURNAL).is_file()]:
-        raise JournalError(
-            f"{missing[0]}: not a run folder (it has no {JOURNAL})",
-            hint="name a run folder, such as runs/TIME-NAME",
-        )
+        hint = "name a run folder, such as runs/TIME-NAME"
+        raise JournalError(f"{missing[0]}: not a run folder (it has no {JOURNAL})", hint=hint)
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
     lines = "".join(f"{dumps(row, ensure_ascii=False)}\n" for row in rows)
     if out is not None:

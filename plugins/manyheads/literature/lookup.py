@@ -314,9 +314,8 @@ class SearchLedger:
             try:
                 entry = Searched.model_validate_json(line)
             except ValidationError as error:
-                raise JournalError(
-                    f"{path}: line {number} is not a look-up", hint="remove the file"
-                ) from error
+                hint = "remove the file"
+                raise JournalError(f"{path}: line {number} is not a look-up", hint=hint) from error
             self._take(entry, entry.model_dump_json(exclude=_PLACE))
 
 

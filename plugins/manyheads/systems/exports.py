@@ -39,10 +39,8 @@ def exported(folder: Path, form: str) -> str | bytes:
     if text := FORMATS[form](run, folder):
         return text
     others = [name for name in TEXTS if name != form and FORMATS[name](run, folder)]
-    raise SubjectError(
-        f"{folder}: this run of {run.system} has {LACKING[form]}",
-        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
-    )
+    hint = f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}"
+    raise SubjectError(f"{folder}: this run of {run.system} has {LACKING[form]}", hint=hint)
 
 
 def markdown(run: RunResult[Any], folder: Path) -> str:

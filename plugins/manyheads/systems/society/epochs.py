@@ -174,9 +174,8 @@ class Epoch:
         run.literature = self.world
         teams = found_teams(run.config.seed, self.number, pool, settings, taken)
         if not (teams or going_on):
-            raise CorpusError(
-                "all scientists rest: no team was founded", hint="raise society.changes.rest_after"
-            )
+            hint = "raise society.changes.rest_after"
+            raise CorpusError("all scientists rest: no team was founded", hint=hint)
         await join(run, stage, teams, settings.team_limit, taken)
         founded = self.number if settings.pace == "stage" else 0
         return [

@@ -206,9 +206,8 @@ class LayeredStore(VectorStore):
 
     def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         both = (self._base._retrieve(points, vectors), self._upper._retrieve(points, vectors))
-        return self._raised(
-            point for found in both for point in found
-        )  # of two with one id, the later counts
+        # of two with one id, the later counts
+        return self._raised(point for found in both for point in found)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         upper, position = start or (False, None)

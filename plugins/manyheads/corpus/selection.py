@@ -63,9 +63,8 @@ class Spool(Closing):
         own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
         same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
         within = f"{own}@{where.file}" if where.file else own
-        places = (
-            f"{within}:{number}{'*' * more}" for more in itertools.count()
-        )  # two files may have one name
+        # two files may have one name
+        places = (f"{within}:{number}{'*' * more}" for more in itertools.count())
         for name in itertools.chain(dict.fromkeys((own, within)), places):
             paper = paper if name == own else paper.model_copy(update={"id": name})
             record = paper.model_dump_json(by_alias=True, exclude=_APART)

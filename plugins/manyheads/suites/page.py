@@ -117,9 +117,8 @@ def answer(results: Results, measure: str) -> str:
 
 
 def _value(entry: SummaryEntry, digits: int | None) -> str:
-    interval = f" ({entry.level:.0%} interval {ends(entry.low, entry.high, digits)})" * (
-        entry.low is not None
-    )
+    within = f" ({entry.level:.0%} interval {ends(entry.low, entry.high, digits)})"
+    interval = within * (entry.low is not None)
     return f"{rounded(entry.mean, digits)}{interval}".replace("-", "−")
 
 

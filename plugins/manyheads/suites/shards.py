@@ -53,9 +53,8 @@ class Shard:
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
         """Its cells. Those that share a run, or begin with another's idea, stay together: what a job needs is in its shard."""
-        first = dict[
-            str, str
-        ]()  # of each job, one that it is connected with; the last on that way names the group
+        # of each job, one that it is connected with; the last on that way names the group
+        first = dict[str, str]()
 
         def group(key: str) -> str:
             while first.setdefault(key, key) != key:

@@ -100,9 +100,8 @@ def team_config(config: RunConfig) -> RunConfig:
         threshold = settings.peer_review.threshold if how.share else how.least
         reviewed = settings.peer_review.model_copy(update={"enabled": True, "threshold": threshold})
         settings = settings.model_copy(update={"peer_review": reviewed})
-    settings = settings.model_copy(
-        update={"team": settings.team.model_copy(update={"size": 1})}
-    )  # see `config_of`
+    alone = settings.team.model_copy(update={"size": 1})  # see `config_of`
+    settings = settings.model_copy(update={"team": alone})
     common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
     return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
 

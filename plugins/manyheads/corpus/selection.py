@@ -139,10 +139,8 @@ class Spool(Closing):
 
 
 def _failure(error: Exception) -> CorpusError:
-    return CorpusError(
-        f"selected papers cannot be kept on disk: {error}",
-        hint="free some space, or choose another --out, and run the same command again",
-    )
+    hint = "free some space, or choose another --out, and run the same command again"
+    return CorpusError(f"selected papers cannot be kept on disk: {error}", hint=hint)
 
 
 @dataclass

@@ -170,10 +170,8 @@ class LookupCache(Closing):
             return self._opened
 
     def _failed(self, error: Exception) -> CacheError:
-        return CacheError(
-            f"the cache of literature look-ups {self._path} failed: {error}",
-            hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
-        )
+        hint = "set MANYHEADS_CACHE to a writable folder, or remove the file"
+        return CacheError(f"the cache of literature look-ups {self._path} failed: {error}", hint=hint)
 
 
 def _key(source: str, operation: str, request: JsonValue) -> bytes:

@@ -116,11 +116,7 @@ be cut or joined differently, but vectors of two models are at right angles."""
 
 
 def fill_papers(
-    folder: Path,
-    spool: Spool,
-    model: Embedder,
-    vectors: tuple[Path, Path] | None,
-    tell: Progress,
+    folder: Path, spool: Spool, model: Embedder, vectors: tuple[Path, Path] | None, tell: Progress
 ) -> int:
     """Write the knowledge bank of papers in batches; returns the number of imported vectors. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)

@@ -94,9 +94,7 @@ async def not_there(job: Job, meter: Meter, note: Callable[[AnyEvent], None]) ->
 
 
 def merge(
-    jobs: Mapping[str, Job],
-    folders: Collection[Path],
-    check: Callable[[Path], Collection[str]],
+    jobs: Mapping[str, Job], folders: Collection[Path], check: Callable[[Path], Collection[str]]
 ) -> None:
     """Copy the finished runs and judgements of a suite's shards into its own folder; those that are there stay.
 

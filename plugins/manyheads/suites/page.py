@@ -64,17 +64,8 @@ def write_suite_page(
         narrow = draw_suite(results, Path(aside), FILES[1:], columns=1) if picture and several else ()
         slim = next((path.read_bytes() for path in narrow), None)
     functions = (
-        answer,
-        correlation,
-        label_of,
-        title_of,
-        rounded,
-        decimals_of,
-        with_error,
-        ends,
-        share,
-        cells_by,
-    )
+        answer, correlation, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by,
+    )  # fmt: skip
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
         "calibrations": calibrations, "verdicts": verdicts(results), "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),

@@ -81,17 +81,13 @@ class Spool(Closing):
             both = "INSERT OR IGNORE INTO again SELECT number, ? FROM raw WHERE id IN (?, ?)"
             self._db.change(both, own, own, paper.id)
         if paper.introduction or paper.method:
-            self._db.change(
-                "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
-                *(paper.introduction, paper.method, paper.id),
-            )
+            sql = "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?"
+            self._db.change(sql, paper.introduction, paper.method, paper.id)
             self.with_text += 1
         if paper.references or paper.core_references:
             given, core = map(json.dumps, (paper.references, paper.core_references))
-            self._db.change(
-                "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
-                *(paper.year, given, core, paper.id),
-            )
+            sql = "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?"
+            self._db.change(sql, paper.year, given, core, paper.id)
             self.with_references += 1
         self.years[period][paper.year] += 1
         self.without_citations += paper.citations is None

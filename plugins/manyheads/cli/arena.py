@@ -281,8 +281,7 @@ class Rating(Options):
     repeats: Annotated[Literal["keep", "first", "last"], REPEATS] = "keep"
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """Write a page, pictures and tables."""
-    json_: Annotated[bool, typer.Option("--json")] = False
-    """Print JSON."""
+    json_: Json = False
     poor: Literal["out", "tie"] = "out"
     """Leave “both poor” out, or count it as a tie."""
     regularise: Annotated[float, Field(ge=0, le=100)] = 0.0
@@ -382,8 +381,7 @@ class Agreeing(Options):
     """Random seed of the bootstrap intervals."""
     plot: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     """Draw a scatter plot of the scores (.png, .svg or .pdf)."""
-    json_: Annotated[bool, typer.Option("--json")] = False
-    """Print JSON."""
+    json_: Json = False
 
 
 @app.command()

@@ -13,7 +13,7 @@ from pydantic import Field
 from manyheads.cli import completion
 from manyheads.cli.engine import Placement, stoppable
 from manyheads.cli.options import Options, runs_found
-from manyheads.cli.printing import safe_console, say, say_json, write_or_print
+from manyheads.cli.printing import safe_console, say, write_or_print
 
 if TYPE_CHECKING:
     from manyheads.core.texts import Subject
@@ -225,13 +225,12 @@ def _by_services(subjects: "Sequence[Subject]", how: Measuring, placement: Place
 
 
 def _report(results: "Sequence[Score]", how: Measuring) -> None:
-    from manyheads.measures.scores import remarks, write_scores
+    from manyheads.measures.scores import as_lines, remarks, write_scores
 
     if how.out is not None:
         write_scores(how.out, results)
     if how.lines:
-        for one in results:
-            say_json(one.model_dump_json())
+        write_or_print(as_lines(results), None, as_json=True)
     else:
         _show(results, how.show_neighbours)
     for line in remarks(results):

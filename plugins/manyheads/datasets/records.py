@@ -180,7 +180,7 @@ def _object(text: str, at: int) -> tuple[dict[str, Any] | Fault, int]:
     return (cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "not an object")), end
 
 
-def json_table(file: Path, records: Records, columns: Columns) -> Records:
+def json_table(records: Records, columns: Columns) -> Records:
     """Records whose keys are columns: the header is that of the first ones, as one may lack a key of the others."""
     first = [*islice(records, BATCH)]
     header = [*dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)]

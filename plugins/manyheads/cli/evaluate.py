@@ -223,10 +223,8 @@ def _explain(results: "Results") -> None:
         say("To retry failed runs, run the same command again.", err=True)
     for name in results.spec.measures:
         if partial := [row.partial[name] for row in results.rows if name in row.partial]:
-            say(
-                f"known in part: {name}: {len(partial)} of {len(results.rows)} cells, such as {partial[0]}",
-                err=True,
-            )
+            some = f"{len(partial)} of {len(results.rows)} cells, such as {partial[0]}"
+            say(f"known in part: {name}: {some}", err=True)
         if unknown := sum(name in row.unknown for row in results.rows):
             say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 

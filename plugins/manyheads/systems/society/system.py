@@ -133,10 +133,8 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
         ]
         runs = [all(same[at : at + ALIKE]) for at in range(len(same) - ALIKE + 1)]
         if runs and runs[-1] and sum(runs) == 1:
-            run.warn(
-                stage_of(last.number),
-                f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance",
-            )
+            what = f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance"
+            run.warn(stage_of(last.number), what)
 
 
 def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list[SocietyPaper]:

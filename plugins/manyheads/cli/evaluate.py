@@ -8,7 +8,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import BudgetError, ConfigError, ExitCode, UserError, did_you_mean
-from manyheads.base.text import plain
+from manyheads.base.text import first_few, plain
 from manyheads.cli import completion
 from manyheads.cli.engine import Running
 from manyheads.cli.options import Changes, Options, Spending, configured, resumable
@@ -215,8 +215,7 @@ def _explain(results: "Results") -> None:
     ]
     for what, reasons in (("failed", failed), ("not measured", lacking)):
         for why, cells in cells_by((plain(why), cell) for why, cell in reasons).items():
-            more = f" and {len(cells) - 1} more" if cells[1:] else ""
-            say(f"{what}: {cells[0]}{more}: {why}", err=True)
+            say(f"{what}: {first_few(cells, 1)}: {why}", err=True)
     if bad := len(results.failed) + len(results.lacking):
         say(f"{bad} of {len(results.rows)} cells are left out of the means, see above", err=True)
     if failed:

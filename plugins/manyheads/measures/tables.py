@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError
 from manyheads.base.resources import parse_json
-from manyheads.base.text import count
+from manyheads.base.text import count, first_few
 
 DELIMITERS = (",", ";", "\t")
 """Delimiters of CSV files, by the country that a spreadsheet is set to."""
@@ -60,9 +60,8 @@ class TableRow:
 def refuse(problems: Sequence[str]) -> None:
     """Raises `RatingError` with all problems of a table, or the first of them."""
     if problems:
-        listed = "\n  ".join(problems[:LISTED])
-        more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
-        told = f"{count(len(problems), 'problem')}:\n  {listed}{more}"
+        between = "\n  "
+        told = f"{count(len(problems), 'problem')}:{between}{first_few(problems, LISTED, between)}"
         raise RatingError(told, hint="fix these rows, or remove them")
 
 

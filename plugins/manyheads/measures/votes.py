@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from manyheads.base.errors import RatingError
-from manyheads.base.text import count, csv_text, shortened
+from manyheads.base.text import count, csv_text, first_few, shortened
 from manyheads.measures.tables import TableRow, read_table
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
@@ -109,8 +109,7 @@ class VoteTable:
     def notes(self) -> Iterator[str]:
         """What was left out, a line each."""
         for (what, reason), rows in self.left_out.items():
-            more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
-            yield f"{count(len(rows), what)} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
+            yield f"{count(len(rows), what)} left out: {reason} ({first_few(rows, EXAMPLES)})"
         if any(UNKNOWN_ANSWER in reason for _, reason in self.left_out):
             yield (
                 f"known answers are the makers and {', '.join(WORDS)}; symbols and {', '.join(FILLERS)} may stand beside them; "

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import is_secret, scrubbed
-from manyheads.base.text import csv_text, plain, plain_text, printable, printable_json, shortened
+from manyheads.base.text import csv_text, first_few, plain, plain_text, printable, printable_json, shortened
 
 PACKAGE = Path(__file__).parents[2] / "plugins" / "manyheads"
 EVIL = "a\x1b[2J\x1b]0;OWNED\x07\u202eb\u009bc\x00d\ud800e"
@@ -56,6 +56,13 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 def test_numbers_and_texts_stay_as_they_are() -> None:
     assert csv_text([["a", -1, 2.5, None, "x=1", ""]]) == "a,-1,2.5,,x=1,\n"
+
+
+def test_of_many_texts_the_first_are_named_and_the_others_counted() -> None:
+    names = [*"abc", *["d"] * 1_000]
+    assert first_few(names[:3], 3) == "a, b, c"
+    assert first_few(names, 2) == "a, b and 1,001 more"
+    assert first_few(names[:3], 2, "; ") == "a; b; and 1 more"
 
 
 def test_long_words_and_texts_are_shortened() -> None:

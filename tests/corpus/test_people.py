@@ -44,14 +44,14 @@ def test_one_that_waits_takes_less_than_a_kilobyte_and_is_the_same_when_looked_a
     later = people.changed(
         {"Scientist7": known[7].model_copy(update={"papers": 4}), "Scientist2000": known[0]}
     )
-    assert (later.named("Scientist7").papers, people.named("Scientist7").papers, len(later)) == (
+    assert (later.scientist("Scientist7").papers, people.scientist("Scientist7").papers, len(later)) == (
         4,
         3,
         COUNT + 1,
     )
     assert [*later.only(["Scientist9", "Scientist2000"])] == [known[9], known[0]]
     with pytest.raises(KeyError):
-        people.named("Scientist2000")
+        people.scientist("Scientist2000")
 
 
 def test_a_file_of_another_form_is_read_and_a_damaged_scientist_is_named(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_file_of_another_form_is_read_and_a_damaged_scientist_is_named(tmp_pat
     assert isinstance(people, People)
     assert people[0] == known[0]
     with pytest.raises(CorpusError, match=r"scientists\.json: Scientist1: papers"):
-        people.named("Scientist1")
+        people.scientist("Scientist1")
     for broken in ("", "[{", "{}", '[{"name":"Scientist0"},\n {"name"]'):
         (tmp_path / "scientists.json").write_text(broken)
         with pytest.raises(CorpusError, match=r"scientists\.json"):

@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
@@ -54,7 +54,6 @@ async def judge(
     *,
     engine: Engine = Process(1),
     meter: Meter = unmetered,
-    tell: Callable[[int], None] = lambda votes: None,
 ) -> JudgedPairs:
     """Have a model vote on pairs, in both orders. Each vote is stored as soon as it is there.
 
@@ -64,7 +63,6 @@ async def judge(
             with one order, are finished first.
         config: with the model and its host.
         engine: where the model is asked, and how many questions at once.
-        tell: called with the number of votes after each.
 
     Raises:
         ArenaError: this is no arena of pairs, the name is that of a person, or another process asks for this rater.
@@ -74,16 +72,11 @@ async def judge(
     _need_pairs(arena)
     await need_model(config.models["default"], config.host)
     rater, papers, under_way = arena.enter(name, "model"), dict[str, str](), set[str]()
-    votes, invalid, usage, failed = 0, 0, Usage(), False
+    votes, invalid, failed, charges = 0, 0, False, list[Charge]()
 
-    @asynccontextmanager
-    async def counted(charge: Charge) -> AsyncGenerator[None]:
-        nonlocal usage
-        try:
-            async with meter(charge):
-                yield
-        finally:
-            usage += charge.usage  # also of requests without a valid answer
+    def counted(charge: Charge) -> AbstractAsyncContextManager[None]:
+        charges.append(charge)  # also of requests without a valid answer
+        return meter(charge)
 
     async def work() -> None:
         nonlocal votes, invalid, failed
@@ -106,13 +99,12 @@ async def judge(
             for note in notes:
                 log.warning("%s", note)
             votes += 1
-            tell(votes)
 
     with _once(), _alone(arena, rater):
         model = config.models["default"]
         at_once = engine.at_once if model.batch else min(engine.at_once, model.concurrency)
         await together(*(work() for _ in range(at_once)))
-    return JudgedPairs(votes, invalid, usage)
+    return JudgedPairs(votes, invalid, sum((each.usage for each in charges), Usage()))
 
 
 async def judged(
@@ -188,10 +180,8 @@ def _alone(arena: Arena, rater: Rater) -> FileLock:
     try:
         return FileLock(arena.folder / f"judge-{rater.id}.lock")
     except LockedError as error:
-        raise ArenaError(
-            f"{arena.folder}: another process has {rater.name} vote",
-            hint="wait for it, or choose another --name",
-        ) from error
+        hint = "wait for it, or choose another --name"
+        raise ArenaError(f"{arena.folder}: another process has {rater.name} vote", hint=hint) from error
 
 
 def _question(form: ArenaForm, item: Item, context: str) -> dict[str, Any]:

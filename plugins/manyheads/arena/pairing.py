@@ -157,12 +157,10 @@ class Pairs:
             ]
             if texts:
                 *_, one, other = min(texts)
-                return (one, other) if self._first_left(i, j, rng) else (other, one)
+                lean = (self._left[i] - self._right[i]) - (self._left[j] - self._right[j])
+                odds = 0.5 if lean == 0 else ODDS if lean < 0 else 1 - ODDS
+                return (one, other) if rng.random() < odds else (other, one)
         return None
-
-    def _first_left(self, i: int, j: int, rng: random.Random) -> bool:
-        lean = (self._left[i] - self._right[i]) - (self._left[j] - self._right[j])
-        return rng.random() < (0.5 if lean == 0 else ODDS if lean < 0 else 1 - ODDS)
 
     def _taught(self) -> "Matrix":
         """What a vote on each pair of makers would teach."""

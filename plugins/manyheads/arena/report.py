@@ -3,7 +3,7 @@
 import base64
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -15,7 +15,7 @@ from manyheads.arena.store import Arena
 from manyheads.base.errors import RatingError
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
-from manyheads.base.text import ABSENT, count, csv_text, plain
+from manyheads.base.text import ABSENT, count, csv_text, first_few, plain
 from manyheads.judges.blinding import giveaways
 from manyheads.measures.standings import (
     ADDED,
@@ -81,7 +81,7 @@ def _order(found: Standings) -> Iterator[str]:
     for one in rated:
         below = [other.maker for other in rated if other.group == one.group and apart(one.rated, other.rated)
                  and (one.rated.rating or 0) > (other.rated.rating or 0)]  # fmt: skip
-        above += [f"{one.maker} than {_names(below)}"] if below else []
+        above += [f"{one.maker} than {first_few(below, LISTED)}"] if below else []
     if above:
         yield f"Rated higher, with intervals that do not overlap: {_several(above, 'maker')}."
     if pairs := [f"{one} and {other}" for one, other in found.unordered]:
@@ -90,16 +90,18 @@ def _order(found: Standings) -> Iterator[str]:
 
 def _connections(found: Standings) -> Iterator[str]:
     if len(found.groups.connected) > 1:
-        listed = "; ".join(f"group {n}: {_names(names)}" for n, names in enumerate(found.groups.connected, 1))
+        listed = "; ".join(
+            f"group {n}: {first_few(names, LISTED)}" for n, names in enumerate(found.groups.connected, 1)
+        )
         yield f"Makers of different groups never met, not even through others, and cannot be compared ({listed})."
     for endless in ("won", "lost"):
         if names := [each.maker for each in found.makers if each.endless == endless]:
             yield (
-                f"{_names(names)}: {endless} every comparison with the others, so there is no finite rating. "
+                f"{first_few(names, LISTED)}: {endless} every comparison with the others, so there is no finite rating. "
                 "More votes, or --regularise 0.5, give one."
             )
     if between := [each.maker for each in found.makers if each.endless == "apart"]:
-        yield f"{_names(between)}: no finite rating, as nobody both won and lost against the others of the group."
+        yield f"{first_few(between, LISTED)}: no finite rating, as nobody both won and lost against the others of the group."
     met = {(each.maker, each.other) for each in found.win_rates if each.n}
     both = combinations([each.maker for each in found.makers], 2)
     never = [f"{one} and {other}" for one, other in both if (one, other) not in met]
@@ -146,10 +148,6 @@ def _several(parts: Sequence[str], what: str) -> str:
     return f"{'; '.join(parts[:LISTED])}{more}"
 
 
-def _names(names: Collection[str], most: int = LISTED) -> str:
-    return ", ".join([*names][:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 # The status of an arena.
 
 
@@ -192,10 +190,10 @@ def _problems(arena: Arena) -> Iterator[str]:
         by_case[each.case].add(each.maker)
     alone = [case for case, own in by_case.items() if len(own) == 1]
     if arena.kind != "ratings" and alone:
-        yield f"{count(len(alone), 'case')} with the texts of one maker only, shown to nobody: {_names(alone, 3)}."
+        yield f"{count(len(alone), 'case')} with the texts of one maker only, shown to nobody: {first_few(alone, 3)}."
     met = {maker for own in by_case.values() if len(own) > 1 for maker in own}
     if arena.kind == "pairs" and (never := sorted(makers - met)):
-        yield f"{count(len(never), 'maker')} share no case with another: {_names(never, 3)}."
+        yield f"{count(len(never), 'maker')} share no case with another: {first_few(never, 3)}."
     twins = Counter((each.case, each.digest) for each in texts)
     if equal := sum(number > 1 for number in twins.values()):
         yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."

@@ -34,7 +34,7 @@ from manyheads.arena.items import (
 )  # fmt: skip
 from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
-from manyheads.base.files import inside, make_folder
+from manyheads.base.files import Closing, inside, make_folder
 from manyheads.base.sqlite import Database
 from manyheads.base.text import hash_of, plain
 from manyheads.measures.votes import PairVote, RaterKind, style_of
@@ -75,7 +75,7 @@ ADD_ITEM = 'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) 
 LATEST = "answer.number = (SELECT max(number) FROM answer AS later WHERE later.item = item.id)"
 
 
-class Arena:
+class Arena(Closing):
     """An arena; open it by `Arena.create` or `Arena.open`, and use it as a context manager or close it.
 
     What raters may see: `form`, `next_item`, `item`, `progress`. All else is for the owner.
@@ -108,10 +108,8 @@ class Arena:
         with _access(folder):
             make_folder(folder)
             database = Database(folder / FILE, *SCHEMA, safety="each write")
-            database.change_all(
-                "INSERT OR IGNORE INTO meta VALUES (?, ?)",
-                [("version", str(VERSION)), ("form", form.model_dump_json())],
-            )
+            rows = [("version", str(VERSION)), ("form", form.model_dump_json())]
+            database.change_all("INSERT OR IGNORE INTO meta VALUES (?, ?)", rows)
             return cls(folder, database)
 
     @classmethod
@@ -124,12 +122,6 @@ class Arena:
 
     def close(self) -> None:
         self._db.close()
-
-    def __enter__(self) -> "Arena":
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self.close()
 
     @property
     def kind(self) -> Kind:
@@ -191,9 +183,8 @@ class Arena:
         if not copy.exists():
             copyfile(paper, copy)
         elif not cmp(paper, copy, shallow=False):
-            raise ArenaError(
-                f"{paper}: the case {case!r} has another paper already", hint="name the case: --case NAME"
-            )
+            hint = "name the case: --case NAME"
+            raise ArenaError(f"{paper}: the case {case!r} has another paper already", hint=hint)
         return f"{PAPERS}/{name}"
 
     # Raters and their invitations.
@@ -396,11 +387,8 @@ class Arena:
 
     def skip(self, rater: Rater, item: str) -> None:
         """Leave out an open item: this rater does not see it again as a next one."""
-        self._rows(
-            "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state IN ('open', 'asked')",
-            item,
-            rater.id,
-        )
+        sql = "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state IN ('open', 'asked')"
+        self._rows(sql, item, rater.id)
 
     def checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
         """The answers by question, or by text for a ranking; raises `ArenaError` if one is missing or not allowed."""
@@ -474,11 +462,8 @@ def _access(folder: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise ArenaError(
-            f"{folder / FILE}: cannot be used: {error}",
-            hint="check that the folder is writable, the disk is not full, and the file is an arena",
-        ) from error
+        hint = "check that the folder is writable, the disk is not full, and the file is an arena"
+        raise ArenaError(f"{folder / FILE}: cannot be used: {error}", hint=hint) from error
     except OSError as error:
-        raise ArenaError(
-            f"{error.filename or folder}: {error.strerror}", hint="choose a folder that can be written"
-        ) from error
+        hint = "choose a folder that can be written"
+        raise ArenaError(f"{error.filename or folder}: {error.strerror}", hint=hint) from error

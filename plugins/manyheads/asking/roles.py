@@ -65,9 +65,6 @@ class RoleCard(_Card):
     def system_prompt(self) -> str:
         return self.system or f"{self.name}/system.md.j2"
 
-    def persona_prompt(self) -> str:
-        return f"{self.name}/persona.md.j2"
-
     def prompt_of(self, task: str) -> str:
         return self.tasks[task].prompt or f"{self.name}/{task}.md.j2"
 
@@ -153,7 +150,7 @@ class Roles:
 
         A system prompt of a user's own says it all, unless the persona is of that folder, too.
         """
-        files = self.card(role).system_prompt(), self.card(role).persona_prompt()
+        files = self.card(role).system_prompt(), f"{role}/persona.md.j2"
         for root in self.resources.search_path:
             there = [(root / "prompts" / each).is_file() for each in files]
             if any(there):

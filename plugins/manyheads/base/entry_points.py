@@ -113,8 +113,5 @@ def folders(group: str) -> tuple[Path, ...]:
 
 def _unusable(entry: EntryPoint, why: str) -> ConfigError:
     package = package_of(entry)
-    return ConfigError(
-        f"{package}: {why}",
-        tried=f"{entry.group}: {entry.name} = {entry.value}",
-        hint=f"fix or remove it: pip uninstall {package}",
-    )
+    hint = f"fix or remove it: pip uninstall {package}"
+    return ConfigError(f"{package}: {why}", tried=f"{entry.group}: {entry.name} = {entry.value}", hint=hint)

@@ -247,7 +247,7 @@ class People(Sequence[Scientist]):
         source: the file of the JSON, for errors.
 
     Example:
-        >>> People.of([Scientist(name="Scientist0")]).named("Scientist0").papers
+        >>> People.of([Scientist(name="Scientist0")]).scientist("Scientist0").papers
         0
     """
 
@@ -263,7 +263,7 @@ class People(Sequence[Scientist]):
     def names(self) -> Sequence[str]:
         return [*self._rows]
 
-    def named(self, name: str) -> Scientist:
+    def scientist(self, name: str) -> Scientist:
         """One by name. Raises KeyError for an unknown name, `CorpusError` if its JSON is damaged."""
         row = self._rows[name]
         if isinstance(row, Scientist):
@@ -294,8 +294,8 @@ class People(Sequence[Scientist]):
     def __getitem__(self, place: slice) -> list[Scientist]: ...
     def __getitem__(self, place: int | slice) -> Scientist | list[Scientist]:
         if isinstance(place, slice):
-            return [*map(self.named, self.names[place])]
-        return self.named(self.names[place])
+            return [*map(self.scientist, self.names[place])]
+        return self.scientist(self.names[place])
 
 
 def profile_text(scientist: Scientist) -> str:

@@ -204,9 +204,8 @@ class Resources:
     def _own(self, root: Path, path: Path) -> Path:
         """A file of a folder; raises `ConfigError` if a link leads out of a user's folder, which may be a stranger's."""
         if root in self.folders and not path.resolve().is_relative_to(root.resolve()):
-            raise ConfigError(
-                f"{path}: a link that leads out of {root}", hint="replace the link by a copy of the file"
-            )
+            hint = "replace the link by a copy of the file"
+            raise ConfigError(f"{path}: a link that leads out of {root}", hint=hint)
         return path
 
     def need(self, kind: str, name: str) -> Path:

@@ -83,6 +83,12 @@ def rounded(value: float | None, decimals: int | None = None) -> str:
     return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
+def first_few(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of some texts, and the number of the others: `a, b and 3 more`, `a; b; and 3 more`."""
+    more = f"{between.removeprefix(',')}and {len(texts) - most:,} more" if len(texts) > most else ""
+    return f"{between.join(texts[:most])}{more}"
+
+
 def shortened(text: str, most: int = LONGEST) -> str:
     """A text shortened for a message."""
     text = re.sub(rf"\S{{{LONGEST_WORD},}}", lambda word: _cut(word[0], LONGEST_WORD), text)

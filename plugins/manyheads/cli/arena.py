@@ -2,7 +2,7 @@
 
 import fnmatch
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -53,21 +53,16 @@ def _opened(folder: Path) -> "Arena":
     return Arena.open(folder)
 
 
-def _vote_columns(columns: str | None) -> "dict[str, str] | None":
-    """`--columns` of a table of votes: its names by ours."""
-    from manyheads.measures.tables import columns_named
-    from manyheads.measures.votes import LEADS, WINNER
-
-    return columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
-
-
-def _recognised(how: H, path: Path) -> "tuple[H, PublishedTable | None]":
-    """A published table, if this file is one and no columns are named, and the options with its columns, scale and so on."""
+def _recognised(
+    how: H, path: Path, names: Sequence[str]
+) -> "tuple[H, dict[str, str], PublishedTable | None]":
+    """The options; what a table calls our columns, such as `names`; and the published table, if this file is one and no columns
+    are named: then the options have its scale and so on."""
     from manyheads.measures.published import recognised
-    from manyheads.measures.tables import columns_of
+    from manyheads.measures.tables import columns_named, columns_of
 
     if how.columns or path.is_dir() or not (known := recognised(there := columns_of(path))):
-        return how, None
+        return how, columns_named(how.columns, names) if how.columns else {}, None
     if missing := [
         each for each in known.columns.values() if not fnmatch.filter(map(str.lower, there), each.lower())
     ]:
@@ -77,12 +72,9 @@ def _recognised(how: H, path: Path) -> "tuple[H, PublishedTable | None]":
             tried=f"its columns: {', '.join(there)}",
             hint=hint,
         )
-    named = ",".join(f"{name}={column}" for name, column in known.columns.items())
-    own = {"columns": named, **known.model_dump(include={"group", "scale", "by", "threshold"})}
-    unset = {name for name in type(how).model_fields if getattr(how, name) is None}
-    return how.model_copy(
-        update={name: own[name] for name in unset & own.keys() if own[name] is not None}
-    ), known
+    own = known.model_dump(include={"group", "scale", "by", "threshold"}, exclude_none=True)
+    unset = {name: value for name, value in own.items() if getattr(how, name, "") is None}
+    return how.model_copy(update=unset), known.columns, known
 
 
 class Making(Options):
@@ -206,10 +198,11 @@ def import_(folder: Folder, source: Importing) -> None:
     Adding the same table twice changes nothing.
     """
     from manyheads.arena.sheets import take
+    from manyheads.measures.votes import COLUMNS
 
-    source = _recognised(source, source.tables[0])[0]
+    _, columns, _ = _recognised(source, source.tables[0], COLUMNS)
     with _opened(folder) as arena:
-        taken = take(arena, source.tables, _vote_columns(source.columns), source.repeats)
+        taken = take(arena, source.tables, columns, source.repeats)
         earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
         what = "vote" if arena.kind == "pairs" else "answer"
         say(f"{count(taken.new, what)} added, of {taken.number:,}{earlier}")
@@ -288,8 +281,7 @@ class Rating(Options):
     repeats: Annotated[Literal["keep", "first", "last"], REPEATS] = "keep"
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """Write a page, pictures and tables."""
-    json_: Annotated[bool, typer.Option("--json")] = False
-    """Print JSON."""
+    json_: Json = False
     poor: Literal["out", "tie"] = "out"
     """Leave “both poor” out, or count it as a tie."""
     regularise: Annotated[float, Field(ge=0, le=100)] = 0.0
@@ -308,9 +300,8 @@ class Rating(Options):
 
         signs = tuple(each.strip() for each in self.style.split(",") if each.strip() not in ("", "none"))
         if wrong := [each for each in signs if each not in STYLE]:
-            raise ConfigError(
-                f"--style {wrong[0]}: no sign of style", hint=f"choose from {', '.join(STYLE)}, or none"
-            )
+            hint = f"choose from {', '.join(STYLE)}, or none"
+            raise ConfigError(f"--style {wrong[0]}: no sign of style", hint=hint)
         return Rules(self.poor, self.regularise, signs, self.resamples, seed=self.seed)
 
 
@@ -324,12 +315,13 @@ def rate(how: Rating) -> None:
 
     need_extra("statistics", "rating makers")
     from manyheads.measures import published
+    from manyheads.measures.votes import COLUMNS
 
     rules = how.rules
-    how, known = _recognised(how, how.source)
+    how, columns, known = _recognised(how, how.source, COLUMNS)
     if how.source.is_dir() and (how.columns or how.repeats != "keep"):
         raise typer.BadParameter("--columns and --repeats work with a table of votes, not with an arena")
-    read, first, title = _votes_of(how)
+    read, first, title = _votes_of(how, columns)
     questions = questions_of(read.votes, how.question or first)
     result = rate(read.votes, questions, rules, [*read.notes], read.headline)
     ours = published.of_votes(result.people, known.question) if known else {}
@@ -343,7 +335,7 @@ def rate(how: Rating) -> None:
         say(f"Report     {write_result(result, how.out, title)}", err=how.json_)
 
 
-def _votes_of(how: Rating) -> "tuple[VoteTable, str | None, str]":
+def _votes_of(how: Rating, columns: Mapping[str, str]) -> "tuple[VoteTable, str | None, str]":
     """The votes of an arena or a table; the main question, if it is known; and a title."""
     from manyheads.measures.votes import VoteTable, read_votes
 
@@ -355,7 +347,7 @@ def _votes_of(how: Rating) -> "tuple[VoteTable, str | None, str]":
                     hint=f"manyheads arena agreement {source}",
                 )
             return VoteTable(tuple(arena.votes()), {}), arena.form.first, arena.form.title
-    return read_votes(source, _vote_columns(how.columns), how.repeats), None, source.stem
+    return read_votes(source, columns, how.repeats), None, source.stem
 
 
 class Agreeing(Options):
@@ -389,8 +381,7 @@ class Agreeing(Options):
     """Random seed of the bootstrap intervals."""
     plot: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     """Draw a scatter plot of the scores (.png, .svg or .pdf)."""
-    json_: Annotated[bool, typer.Option("--json")] = False
-    """Print JSON."""
+    json_: Json = False
 
 
 @app.command()
@@ -402,7 +393,7 @@ def agreement(how: Agreeing) -> None:
     """
     from manyheads.arena.sheets import rankings_of, ratings_of
     from manyheads.arena.store import FILE
-    from manyheads.measures.ratings import read_reviews
+    from manyheads.measures.ratings import COLUMNS, read_reviews
 
     sources, folders = how.sources, [path for path in how.sources if path.is_dir()]
     if folders and (len(folders) < len(sources) or how.columns or how.scale or how.judge or how.target):
@@ -419,8 +410,8 @@ def agreement(how: Agreeing) -> None:
     if how.before and folders:
         raise typer.BadParameter("--before works with tables of ratings")
     if not folders:
-        how, known = _recognised(how, next(iter(sources)))
-        _print(_of_tables(sources, how, known), how, known)
+        how, columns, known = _recognised(how, next(iter(sources)), COLUMNS)
+        _print(_of_tables(sources, how, columns, known), how, columns, known)
     elif (folders[0] / FILE).is_file():
         with _opened(folders[0]) as arena:
             _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how)
@@ -429,39 +420,42 @@ def agreement(how: Agreeing) -> None:
 
 
 def _of_tables(
-    tables: Sequence[Path], how: Agreeing, known: "PublishedTable | None"
+    tables: Sequence[Path], how: Agreeing, columns: dict[str, str], known: "PublishedTable | None"
 ) -> "RatingTable | Rankings":
     """Rankings of tables with a column for ranks, else ratings."""
     from manyheads.measures.ranking import read_rankings
-    from manyheads.measures.ratings import COLUMNS
-    from manyheads.measures.tables import columns_named, read_table
+    from manyheads.measures.tables import read_table
 
-    named = columns_named(how.columns, COLUMNS) if how.columns else {}
-    if "rank" in named or (
-        not named and any("rank" in row.cells for row in read_table(tables[0], (), "", answers=("rank",))[:1])
-    ):
-        return read_rankings(tables, named, how.judge, how.target)
-    return _ratings_of(tables, how, known)
+    rows = [] if columns else read_table(tables[0], (), "", answers=("rank",))[:1]
+    if "rank" in columns or any("rank" in row.cells for row in rows):
+        return read_rankings(tables, columns, how.judge, how.target)
+    return _ratings_of(tables, how, columns, known)
 
 
-def _ratings_of(tables: Sequence[Path], how: Agreeing, known: "PublishedTable | None") -> "RatingTable":
-    from manyheads.measures.ratings import COLUMNS, GROUP, read_ratings
-    from manyheads.measures.tables import columns_named, scales_named
+def _ratings_of(
+    tables: Sequence[Path], how: Agreeing, columns: dict[str, str], known: "PublishedTable | None"
+) -> "RatingTable":
+    from manyheads.measures.ratings import GROUP, read_ratings
+    from manyheads.measures.tables import scales_named
 
-    named = columns_named(how.columns, COLUMNS) if how.columns else {}
     group = {GROUP: how.group} if how.group else {}
     scales, once = scales_named(how.scale) if how.scale else None, bool(known and known.once)
-    return read_ratings(tables, named | group, scales, once=once)
+    return read_ratings(tables, columns | group, scales, once=once)
 
 
-def _print(found: "RatingTable | Rankings", how: Agreeing, known: "PublishedTable | None" = None) -> None:
+def _print(
+    found: "RatingTable | Rankings",
+    how: Agreeing,
+    columns: Mapping[str, str] | None = None,
+    known: "PublishedTable | None" = None,
+) -> None:
     from manyheads.measures import ranking
 
     if isinstance(found, ranking.Rankings):
         qualities = ranking.alignments(found)
         data, lines = ranking.as_data(found, qualities), [*ranking.as_lines(found, qualities)]
     else:
-        data, lines = _of_ratings(found, how, known)
+        data, lines = _of_ratings(found, how, columns or {}, known)
     if how.json_:
         say_json(dumps(data, indent=2, ensure_ascii=False))
     else:
@@ -470,17 +464,15 @@ def _print(found: "RatingTable | Rankings", how: Agreeing, known: "PublishedTabl
 
 
 def _of_ratings(
-    found: "RatingTable", how: Agreeing, known: "PublishedTable | None"
+    found: "RatingTable", how: Agreeing, columns: Mapping[str, str], known: "PublishedTable | None"
 ) -> tuple[dict[str, Any], list[str]]:
     """Ratings and scores compared, as data and as text; draws the plot."""
     from manyheads.measures import agreement, groups, published
-    from manyheads.measures.ratings import COLUMNS, read_scores
-    from manyheads.measures.tables import columns_named
+    from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
 
     if how.plot:
         needs_plots(how.plot)
-    columns = columns_named(how.columns, COLUMNS) if how.columns else None
     by, scorers = how.by or "on", dict[str, agreement.RatingSummary]()
     for name, files in _scorers(how.scores, known).items():
         called = known.scorers.get(name, name) if known else name
@@ -496,7 +488,7 @@ def _of_ratings(
         lines += ["", name, *agreement.score_lines(each)] if len(scorers) > 1 else []
         data.setdefault("scorers", {})[name] = asdict(each)
     ours, against = published.of_ratings(compared, scorers), known and known.against
-    for name, table in _grouped(found, how, columns or (), known).items():
+    for name, table in _grouped(found, how, columns, known).items():
         data[name] = asdict(by_group := groups.compare_groups(table, against=against, seed=how.seed))
         lines += groups.as_lines(by_group)
         ours |= published.of_groups(by_group)
@@ -520,20 +512,19 @@ def _scorers(scores: Sequence[Path], known: "PublishedTable | None") -> dict[str
 
 
 def _grouped(
-    found: "RatingTable", how: Agreeing, columns: Collection[str], known: "PublishedTable | None"
+    found: "RatingTable", how: Agreeing, columns: Mapping[str, str], known: "PublishedTable | None"
 ) -> "dict[str, RatingTable]":
     """What groups are compared on: the ratings, and how they have changed."""
     from manyheads.measures.groups import changes
+    from manyheads.measures.ratings import GROUP
 
-    tables = {"groups": found} if how.group or "group" in columns else {}
+    tables = {"groups": found} if how.group or GROUP in columns else {}
     if how.before:
-        named = (how.columns or "").split(",")
-        others = ",".join(each for each in named if each.partition("=")[0].strip() != "group")
-        changed = {"group": None, "columns": None if known else others}  # a text is in its later group
-        own, earlier = how.model_copy(update=changed), None
+        own, earlier = how.model_copy(update={"group": None}), None  # a text is in its later group
+        others = {name: column for name, column in columns.items() if name != GROUP}
         if known:
-            own, earlier = _recognised(own, how.before[0])
-        tables["changes"] = changes(found, _ratings_of(how.before, own, earlier))
+            own, others, earlier = _recognised(own, how.before[0], ())
+        tables["changes"] = changes(found, _ratings_of(how.before, own, others, earlier))
     return tables
 
 

@@ -110,13 +110,9 @@ def models(ctx: Any) -> Iterable[str]:
 
     listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
     return (
-        "offline",
-        "openai/",
-        "anthropic/",
-        "ollama/",
-        "command/",
+        "offline", "openai/", "anthropic/", "ollama/", "command/",
         *(name for name in listed if "*" not in name),
-    )
+    )  # fmt: skip
 
 
 def system_options(names: Sequence[str]) -> list[str]:

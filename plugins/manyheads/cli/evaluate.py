@@ -8,7 +8,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import BudgetError, ConfigError, ExitCode, UserError, did_you_mean
-from manyheads.base.text import plain
+from manyheads.base.text import first_few, plain
 from manyheads.cli import completion
 from manyheads.cli.engine import Running
 from manyheads.cli.options import Changes, Options, Spending, configured, resumable
@@ -215,18 +215,15 @@ def _explain(results: "Results") -> None:
     ]
     for what, reasons in (("failed", failed), ("not measured", lacking)):
         for why, cells in cells_by((plain(why), cell) for why, cell in reasons).items():
-            more = f" and {len(cells) - 1} more" if cells[1:] else ""
-            say(f"{what}: {cells[0]}{more}: {why}", err=True)
+            say(f"{what}: {first_few(cells, 1)}: {why}", err=True)
     if bad := len(results.failed) + len(results.lacking):
         say(f"{bad} of {len(results.rows)} cells are left out of the means, see above", err=True)
     if failed:
         say("To retry failed runs, run the same command again.", err=True)
     for name in results.spec.measures:
         if partial := [row.partial[name] for row in results.rows if name in row.partial]:
-            say(
-                f"known in part: {name}: {len(partial)} of {len(results.rows)} cells, such as {partial[0]}",
-                err=True,
-            )
+            some = f"{len(partial)} of {len(results.rows)} cells, such as {partial[0]}"
+            say(f"known in part: {name}: {some}", err=True)
         if unknown := sum(name in row.unknown for row in results.rows):
             say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 

@@ -185,9 +185,8 @@ def search(options: SearchOptions) -> None:
 
     how, source = options.how, options.source
     if how is not None and source:
-        raise ConfigError(
-            "--how searches the corpus only, --source the literature services", hint="leave one of them out"
-        )
+        hint = "leave one of them out"
+        raise ConfigError("--how searches the corpus only, --source the literature services", hint=hint)
     flags = settings({"before": options.before, "cascade": source or None}, "literature")
     flags += settings(
         {"corpus": options.corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")}

@@ -10,7 +10,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from manyheads.base.text import plain
+from manyheads.base.text import first_few, plain
 from manyheads.core.events import (
     AnyEvent,
     Invited,
@@ -81,8 +81,7 @@ class LiveView:
             f"{plain(name)}{f' ×{len(since)}' if len(since) > 1 else ''} {now - min(since):.0f} s"
             for name, since in at.thinking.items()
         ]
-        more = f" and {len(waits) - NAMES_SHOWN} more" if len(waits) > NAMES_SHOWN else ""
-        thinking = f"{', '.join(waits[:NAMES_SHOWN])}{more} thinking" if waits else ""
+        thinking = f"{first_few(waits, NAMES_SHOWN)} thinking" if waits else ""
         rows = Table.grid(padding=(0, 1))
         rows.add_row(self._spinner, Text(thinking, overflow="ellipsis", no_wrap=True))
         minutes, seconds = divmod(int(now - self._began), 60)

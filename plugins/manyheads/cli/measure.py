@@ -13,7 +13,7 @@ from pydantic import Field
 from manyheads.cli import completion
 from manyheads.cli.engine import Placement, stoppable
 from manyheads.cli.options import Options, runs_found
-from manyheads.cli.printing import safe_console, say, say_json, write_or_print
+from manyheads.cli.printing import safe_console, say, write_or_print
 
 if TYPE_CHECKING:
     from manyheads.core.texts import Subject
@@ -225,13 +225,12 @@ def _by_services(subjects: "Sequence[Subject]", how: Measuring, placement: Place
 
 
 def _report(results: "Sequence[Score]", how: Measuring) -> None:
-    from manyheads.measures.scores import remarks, write_scores
+    from manyheads.measures.scores import as_lines, remarks, write_scores
 
     if how.out is not None:
         write_scores(how.out, results)
     if how.lines:
-        for one in results:
-            say_json(one.model_dump_json())
+        write_or_print(as_lines(results), None, as_json=True)
     else:
         _show(results, how.show_neighbours)
     for line in remarks(results):
@@ -246,10 +245,8 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
     from manyheads.suites.replies import reply_counts, table_row
 
     if missing := [run for run in runs if not (run / JOURNAL).is_file()]:
-        raise JournalError(
-            f"{missing[0]}: not a run folder (it has no {JOURNAL})",
-            hint="name a run folder, such as runs/TIME-NAME",
-        )
+        hint = "name a run folder, such as runs/TIME-NAME"
+        raise JournalError(f"{missing[0]}: not a run folder (it has no {JOURNAL})", hint=hint)
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
     lines = "".join(f"{dumps(row, ensure_ascii=False)}\n" for row in rows)
     if out is not None:

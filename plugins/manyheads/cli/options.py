@@ -268,9 +268,8 @@ class Changes(Options):
     ) -> "RunConfig":
         """The run's config, with the settings of the command's own options."""
         if names is None:  # for `-- --`
-            raise ConfigError(
-                "no config is named", hint="name a shipped config, or a config file of your own"
-            )
+            hint = "name a shipped config, or a config file of your own"
+            raise ConfigError("no config is named", hint=hint)
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 

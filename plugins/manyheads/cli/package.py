@@ -27,10 +27,8 @@ def write_package(folder: Path, name: str) -> None:
     from manyheads.systems import systems
 
     if not NAMES.fullmatch(name) or len(name) > LONGEST:
-        raise ConfigError(
-            f"--system {name!r} is not a name for a system",
-            hint="small letters, digits and hyphens, such as idea-duel",
-        )
+        hint = "small letters, digits and hyphens, such as idea-duel"
+        raise ConfigError(f"--system {name!r} is not a name for a system", hint=hint)
     module = name.replace("-", "_")
     if iskeyword(module) or module in sys.stdlib_module_names or find_spec(module):
         raise ConfigError(

@@ -165,10 +165,8 @@ def _refuse(option: str, name: str, value: str, system: "System") -> None:
 
     if name in {*system.config.key_names(), *COMMON}:
         given = value if value.strip() else "VALUE"
-        raise ConfigError(
-            f"{option}: a key of the config, not an option",
-            hint=f"-s {name}={given}, for each key that you set",
-        )
+        hint = f"-s {name}={given}, for each key that you set"
+        raise ConfigError(f"{option}: a key of the config, not an option", hint=hint)
     if takers := [other for other, each in systems().items() if name in each.slots]:
         own = ", ".join(_option(each) for each in system.slots) or "none"
         raise ConfigError(

@@ -66,11 +66,8 @@ def fail_usage(error: Any) -> None:
     if (choice := CHOICE.search(message)) and (near := closest(choice[1], QUOTED.findall(choice[2]))):
         message += f" Did you mean {near}?"
     hint = f"{context.command_path if context else 'manyheads'} --help"
-    say(
-        "\n".join(shortened(scrubbed(line)) for line in f"manyheads: {message}\n  next: {hint}".split("\n")),
-        err=True,
-    )
-    return None
+    lines = f"manyheads: {message}\n  next: {hint}".split("\n")
+    return say("\n".join(shortened(scrubbed(line)) for line in lines), err=True)
 
 
 def safe_console(*, stderr: bool = False) -> "Console":

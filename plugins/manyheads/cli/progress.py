@@ -99,17 +99,9 @@ def jobs_progress(
         hidden: use it on a terminal, too.
         runs: those of the jobs, to be estimated; none if the jobs are more than that.
     """
+    from rich import progress as rich
     from rich.console import Group
     from rich.live import Live
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console, ended = safe_console(stderr=True), 0
 
@@ -122,11 +114,11 @@ def jobs_progress(
     if hidden or not console.is_terminal or console.is_dumb_terminal:
         yield without or line
         return
-    left = TimeRemainingColumn()
-    costs = TextColumn("{task.fields[cost]}", markup=False)
-    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left, costs)
-    text = TextColumn("{task.description}", markup=False)
-    jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
+    spending = rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[cost]}", markup=False)
+    passed, ready = rich.TimeElapsedColumn(), rich.MofNCompleteColumn()
+    whole = rich.Progress(rich.TextColumn(what), rich.BarColumn(), ready, passed, *spending)
+    text = rich.TextColumn("{task.description}", markup=False)
+    jobs = rich.Progress(rich.SpinnerColumn(), text, rich.TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
     spent, tasks, rest = RunStatus(), list[asyncio.Task[None]](), [*runs]
 

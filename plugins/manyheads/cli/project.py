@@ -99,10 +99,8 @@ def _confirm_folder() -> None:
             return
     except typer.Abort:
         pass
-    raise ConfigError(
-        "this folder has files",
-        hint="name a new one: manyheads init my-project, or this one: manyheads init .",
-    )
+    hint = "name a new one: manyheads init my-project, or this one: manyheads init ."
+    raise ConfigError("this folder has files", hint=hint)
 
 
 # `.env`.
@@ -165,10 +163,8 @@ def list_all(what: Listing) -> None:
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
     kind, resources = what.kind, Resources.of(what.path or ())
     if (what.columns and kind != "runs") or ((what.csv or what.tag) and kind not in ("runs", "ideas")):
-        raise ConfigError(
-            "--columns is for runs, --csv and --tag are for runs and ideas",
-            hint="manyheads list runs --columns title,state,cost",
-        )
+        hint = "manyheads list runs --columns title,state,cost"
+        raise ConfigError("--columns is for runs, --csv and --tag are for runs and ideas", hint=hint)
     if kind == "ideas" and what.csv:
         print_ideas(runs_tagged(what.tag))
         return

@@ -46,11 +46,9 @@ def export(
     files = {place: file for each in what or () for place, file in _matching(resources, each)}
     if not files:
         roles = sorted(name.removesuffix(".yaml") for name in resources.names("roles", ".yaml"))
-        raise ConfigError(
-            "say what to copy: a role, a task of it, or a pattern",
-            tried=f"roles: {', '.join(roles)}",
-            hint=f"manyheads prompts export {folder} scientist/idea, or '*' for all",
-        )
+        tried = f"roles: {', '.join(roles)}"
+        hint = f"manyheads prompts export {folder} scientist/idea, or '*' for all"
+        raise ConfigError("say what to copy: a role, a task of it, or a pattern", tried=tried, hint=hint)
     written, originals = 0, _originals(folder)
     with writable(folder, hint="name another folder"):
         for place, source in files.items():
@@ -89,9 +87,8 @@ def _originals(folder: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{folder / ORIGINALS}: cannot be read", hint="remove it: your prompts are not in it"
-        ) from error
+        hint = "remove it: your prompts are not in it"
+        raise ConfigError(f"{folder / ORIGINALS}: cannot be read", hint=hint) from error
     return dict(cast(Mapping[str, str], data)) if isinstance(data, dict) else {}
 
 
@@ -112,10 +109,8 @@ def diff(folder: Folder) -> None:
         if file.is_file()
     ]
     if not mine:
-        raise ConfigError(
-            f"{folder}: has no roles/ and no prompts/",
-            hint="name the folder of your copies: manyheads prompts export FOLDER WHAT",
-        )
+        hint = "name the folder of your copies: manyheads prompts export FOLDER WHAT"
+        raise ConfigError(f"{folder}: has no roles/ and no prompts/", hint=hint)
     changed = 0
     for place in mine:
         now = own[place].read_text(encoding="utf-8") if place in own else None

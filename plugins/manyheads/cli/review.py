@@ -69,10 +69,8 @@ def review(options: Reviewing, running: Running, changes: Changes, show: Show) -
     )
     _need_system(config, system.name, "review")
     if set_too := [name for name in system.slots if getattr(config.inputs, name)]:
-        raise ConfigError(
-            f"{set_too[0]}: {getattr(config.inputs, set_too[0])} would be ignored",
-            hint="name the texts as arguments of manyheads review",
-        )
+        hint = "name the texts as arguments of manyheads review"
+        raise ConfigError(f"{set_too[0]}: {getattr(config.inputs, set_too[0])} would be ignored", hint=hint)
     runs = [review_of(config, each) for each in named]
     alone = len(runs) == 1 and not options.shard
     if running.engine_name(config) != "local" and alone:

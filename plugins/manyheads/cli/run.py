@@ -349,15 +349,10 @@ def _placed(config: "RunConfig", where: RunningOptions) -> Generator[None]:
     from manyheads.team.system import system_of
 
     if system_of(config).nests:
-        from manyheads.engine.local import ENGINE, Process
+        from manyheads.cli.engine import Running
+        from manyheads.engine.local import ENGINE
 
-        with ExitStack() as stack:
-            if where.engine_name(config) == "local":
-                engine = Process(where.jobs)
-            else:
-                from manyheads.engine.cluster import connected
-
-                engine = stack.enter_context(connected(where.address, where.workers, where.jobs))
+        with Running(**where.model_dump()).opened(config) as engine, ExitStack() as stack:
             stack.callback(ENGINE.reset, ENGINE.set(engine))
             yield
         return

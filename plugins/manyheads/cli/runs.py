@@ -53,9 +53,8 @@ def print_runs(runs: Runs, columns: str, *, as_csv: bool) -> None:
         found = [_looked_up(folder, name) for folder, _ in runs]
         if runs and all(value is None for value in found):
             also = f"columns: {', '.join(known)}; or a key of the config or result, such as team.size"
-            raise ConfigError(
-                f"--columns {name}: no run has it", tried=also, hint=did_you_mean(name, known, "name one")
-            )
+            hint = did_you_mean(name, known, "name one")
+            raise ConfigError(f"--columns {name}: no run has it", tried=also, hint=hint)
         for row, value in zip(rows, found, strict=True):
             row[name] = value
     _print(chosen, rows, as_csv)

@@ -34,9 +34,8 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
         path = config_file(name, resources)
         data = _relative_to(path.parent, read_yaml(path))
         if not data:
-            raise ConfigError(
-                f"{path}: the config is empty", hint="name the system to run in it, such as system: virsci"
-            )
+            hint = "name the system to run in it, such as system: virsci"
+            raise ConfigError(f"{path}: the config is empty", hint=hint)
         if of_run(path) and isinstance(corpus := data.get("corpus"), str):
             data["corpus"] = _absolute(corpus, path.parent)
         yield {"name": path.stem, **data}

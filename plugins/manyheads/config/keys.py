@@ -35,9 +35,8 @@ def stored_keys() -> dict[str, str]:
         return {}
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
-        raise ConfigError(
-            f"{file}: cannot be read: {reason}", hint="remove it, and set your keys again"
-        ) from None
+        hint = "remove it, and set your keys again"
+        raise ConfigError(f"{file}: cannot be read: {reason}", hint=hint) from None
     if not isinstance(data, dict) or not all(isinstance(each, str) for each in data.values()):  # pyright: ignore[reportUnknownVariableType]
         raise ConfigError(f"{file}: cannot be read: it is damaged", hint="remove it, and set your keys again")
     return data
@@ -84,9 +83,8 @@ def read_keys(file: Path = Path(".env")) -> list[str]:
         values = dotenv_values(stream=io.StringIO(read_text(file, 1_000_000, "utf-8-sig")), interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(
-            f"{file}: cannot be read: {reason}", hint="see .env.example of manyheads init"
-        ) from error
+        hint = "see .env.example of manyheads init"
+        raise ConfigError(f"{file}: cannot be read: {reason}", hint=hint) from error
     for name, value in values.items():
         if value and "\0" not in value and KEYS.fullmatch(name):
             os.environ.setdefault(name, value)

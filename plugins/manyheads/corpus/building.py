@@ -74,9 +74,8 @@ class VectorFile:
         try:
             self._matrix: Any = np.load(vectors, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise EmbeddingError(
-                f"{vectors} cannot be read: {error}", hint="save it with numpy.save"
-            ) from error
+            hint = "save it with numpy.save"
+            raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
         self._rows = {name: row for row, name in enumerate(names)}
         if len(self._rows) < len(names):
             [(twice, _)] = Counter(names).most_common(1)
@@ -117,11 +116,7 @@ be cut or joined differently, but vectors of two models are at right angles."""
 
 
 def fill_papers(
-    folder: Path,
-    spool: Spool,
-    model: Embedder,
-    vectors: tuple[Path, Path] | None,
-    tell: Progress,
+    folder: Path, spool: Spool, model: Embedder, vectors: tuple[Path, Path] | None, tell: Progress
 ) -> int:
     """Write the knowledge bank of papers in batches; returns the number of imported vectors. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
@@ -151,10 +146,8 @@ def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder)
     """Reject vectors that differ from the model's for the first few papers: queries could not be compared with them."""
     some = [*islice((one for one in papers if one.id in file), COMPARED)]
     if not some:
-        raise EmbeddingError(
-            f"{file.ids}: none of its ids belongs to a paper",
-            hint="use the ids of this corpus, or remove --vectors",
-        )
+        hint = "use the ids of this corpus, or remove --vectors"
+        raise EmbeddingError(f"{file.ids}: none of its ids belongs to a paper", hint=hint)
     given, own = file.of([one.id for one in some]), model.embed([*map(paper_text, some)])
     if (alike := float((given * own).sum(axis=1).mean())) < LEAST_ALIKE:
         raise EmbeddingError(
@@ -316,9 +309,8 @@ def _needs_no_cache(embedder: Embedder) -> bool:
 
 def _need_free(target: Path) -> None:
     if (target / META).is_file():
-        raise CorpusError(
-            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
-        )
+        hint = "choose another --out, or remove it first"
+        raise CorpusError(f"{target}: already contains a built corpus", hint=hint)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
 

@@ -24,6 +24,7 @@ from manyheads.base.files import (
 )
 from manyheads.base.papers import Paper, Scientist
 from manyheads.base.resources import data_file
+from manyheads.base.text import first_few
 from manyheads.config import CORPORA
 from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import PAPERS, Ecosystem, Progress
@@ -186,9 +187,8 @@ def _places(name_or_path: str) -> list[Path]:
 def need_sound(folder: Path, *, whole: bool = False) -> None:
     """Raises CorpusError for files changed since the build; with `whole`, every file is read, however large."""
     if damaged := _damaged(folder, whole):
-        more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         hint = "build the corpus again, or restore the files"
-        raise CorpusError(f"{folder}: damaged since the build: {', '.join(damaged[:NAMED])}{more}", hint=hint)
+        raise CorpusError(f"{folder}: damaged since the build: {first_few(damaged, NAMED)}", hint=hint)
 
 
 def is_sound(folder: Path) -> bool:

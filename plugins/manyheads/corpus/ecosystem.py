@@ -250,20 +250,16 @@ _SCIENTISTS = TypeAdapter(list[Scientist])
 _NAME = re.compile(rb'\{"name":"([^"\\]+)".*\}')
 
 
-def _is_scientist(row: bytes) -> bool:
-    """Whether a row has a scientist's fields. Raises ValueError if it is no JSON."""
-    return from_json(row).keys() <= Scientist.model_fields.keys()
-
-
 def read_people(folder: Path) -> People:
     """The scientists of a built corpus, each a line of its file. Raises `CorpusError` if it is missing or damaged."""
     path = folder / SCIENTISTS
     with suppress(OSError, ValueError):
         content = path.read_bytes().strip()
         rows = content[1:-1].split(b",\n ")
-        names = [*map(_NAME.fullmatch, rows)]
+        names, fields = [*map(_NAME.fullmatch, rows)], Scientist.model_fields.keys()
         # 0.25 s for 100,000, a fifth of the time of reading them whole
-        if content[:1] + content[-1:] == b"[]" and all(names) and all(map(_is_scientist, rows)):
+        sound = content[:1] + content[-1:] == b"[]" and all(names)
+        if sound and all(from_json(row).keys() <= fields for row in rows):
             return People(
                 {name[1].decode(): row for name, row in zip(names, rows, strict=True) if name}, path
             )
@@ -361,7 +357,7 @@ class Ecosystem(Closing):
     def scientist(self, name: str) -> Scientist:
         """A scientist by masked name; raises CorpusError if unknown."""
         try:
-            return self.scientists.named(name)
+            return self.scientists.scientist(name)
         except KeyError as unknown:
             last = len(self.scientists) - 1
             known = f"Scientist0 … Scientist{last}" if self.scientists else NO_SCIENTISTS

@@ -273,11 +273,9 @@ def from_folder(folder: Path) -> Embedder:
     needed = ("tokenizer.json", "tokenizer_config.json", "config.json")
     missing = [name for name in needed if not (folder / name).is_file()]
     if file is None or missing:
-        raise EmbeddingError(
-            f"{folder} contains no model that can be loaded",
-            tried="missing: " + ", ".join([*missing, *([] if file else [FILES[0]])]),
-            hint="put the model's ONNX file and its tokenizer there",
-        )
+        tried = "missing: " + ", ".join([*missing, *([] if file else [FILES[0]])])
+        hint = "put the model's ONNX file and its tokenizer there"
+        raise EmbeddingError(f"{folder} contains no model that can be loaded", tried=tried, hint=hint)
     pooling, config = folder / "1_Pooling" / "config.json", folder / "config.json"
     try:
         dim = int(json.loads(config.read_text(encoding="utf-8"))["hidden_size"])

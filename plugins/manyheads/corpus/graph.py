@@ -164,19 +164,13 @@ class Graph(Closing):
     def add_texts(self, texts: Mapping[str, Text]) -> None:
         """Add introduction and method of existing papers; ignores unknown papers."""
         rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
-        self._db.change_all(
-            "INSERT OR REPLACE INTO text (introduction, method, paper)"
-            " SELECT ?, ?, number FROM paper WHERE id = ?",
-            rows,
-        )
+        sql = "INSERT OR REPLACE INTO text (introduction, method, paper) SELECT ?, ?, number FROM paper WHERE id = ?"
+        self._db.change_all(sql, rows)
 
     def texts(self, papers: Collection[str]) -> dict[str, Text]:
         """Introduction and method of these papers; papers without them are omitted."""
-        rows = self._rows(
-            f"SELECT id, introduction, method FROM text JOIN paper ON number = paper WHERE id IN {_GIVEN}",
-            papers,
-        )
-        return {paper: Text(*parts) for paper, *parts in rows}
+        sql = f"SELECT id, introduction, method FROM text JOIN paper ON number = paper WHERE id IN {_GIVEN}"
+        return {paper: Text(*parts) for paper, *parts in self._rows(sql, papers)}
 
     def add_citations(self, citations: Mapping[str, Citations]) -> None:
         """Add citations between papers of the corpus; ignores others. Papers with known citations stay unchanged.
@@ -201,12 +195,11 @@ class Graph(Closing):
         """Citations of these papers within the corpus; papers with unknown references are omitted."""
         known = self._rows(f"SELECT id FROM paper WHERE cites IS NOT NULL AND id IN {_GIVEN}", papers)
         every: dict[str, list[tuple[str, int]]] = {paper: [] for (paper,) in known}
-        rows = self._rows(
+        sql = (
             "SELECT one.id, other.id, core FROM paper one JOIN cites ON citing = one.number"
-            f" JOIN paper other ON other.number = cited WHERE one.id IN {_GIVEN} ORDER BY other.id",
-            papers,
+            f" JOIN paper other ON other.number = cited WHERE one.id IN {_GIVEN} ORDER BY other.id"
         )
-        for paper, other, core in rows:
+        for paper, other, core in self._rows(sql, papers):
             every[paper].append((other, core))
         return {
             paper: Citations(tuple(other for other, _ in some), tuple(other for other, core in some if core))
@@ -235,10 +228,8 @@ class Graph(Closing):
 
     def extraction(self, papers: Collection[str]) -> dict[str, Extraction]:
         """The records of these papers, in order; papers without one are omitted."""
-        rows = self._rows(
-            f"SELECT id, record FROM extraction JOIN paper ON number = paper WHERE id IN {_GIVEN}", papers
-        )
-        records = {paper: self._record(record) for paper, record in rows}
+        sql = f"SELECT id, record FROM extraction JOIN paper ON number = paper WHERE id IN {_GIVEN}"
+        records = {paper: self._record(record) for paper, record in self._rows(sql, papers)}
         return {paper: records[paper] for paper in papers if paper in records}
 
     def extractions(self) -> Iterator[Extraction]:

@@ -139,7 +139,7 @@ def write_layer(
     known = below.scientists
     fresh = [
         one for one in scientists
-        if one.name not in known or profile_text(known.named(one.name)) != profile_text(one)
+        if one.name not in known or profile_text(known.scientist(one.name)) != profile_text(one)
     ]  # fmt: skip
     texts, none = [profile_text(one) for one in fresh], np.zeros((0, meta.embedding.dim), dtype=np.float32)
     embedded = below.embedder.embed(texts) if texts else none
@@ -206,9 +206,8 @@ class LayeredStore(VectorStore):
 
     def _retrieve(self, points: list[Any], vectors: bool | list[str]) -> Points:
         both = (self._base._retrieve(points, vectors), self._upper._retrieve(points, vectors))
-        return self._raised(
-            point for found in both for point in found
-        )  # of two with one id, the later counts
+        # of two with one id, the later counts
+        return self._raised(point for found in both for point in found)
 
     def _page(self, where: Filter, start: Any, vectors: bool) -> tuple[Points, Any]:
         upper, position = start or (False, None)

@@ -96,9 +96,8 @@ class BuildOptions(Frozen):
         try:
             return cls.model_validate(chosen)
         except ValidationError as wrong:
-            raise CorpusError(
-                f"build options, {describe(wrong)}", hint="manyheads corpus build --help"
-            ) from wrong
+            hint = "manyheads corpus build --help"
+            raise CorpusError(f"build options, {describe(wrong)}", hint=hint) from wrong
 
 
 META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json", "rejects.jsonl"

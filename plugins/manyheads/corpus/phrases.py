@@ -52,9 +52,8 @@ class LexicalEmbedder:
         """`lexical` or `lexical-hash-<dim>`; raises EmbeddingError for anything else."""
         dim = "384" if name == LEXICAL else name.removeprefix("lexical-hash-")
         if not dim.isdecimal() or not 1 <= int(dim) <= 65_536:
-            raise EmbeddingError(
-                f"unknown embedding {name}", hint="use lexical, or lexical-hash-384 with another size"
-            )
+            hint = "use lexical, or lexical-hash-384 with another size"
+            raise EmbeddingError(f"unknown embedding {name}", hint=hint)
         return cls(int(dim))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":

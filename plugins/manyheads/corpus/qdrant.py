@@ -56,9 +56,8 @@ class EdgeStore(VectorStore):
         import qdrant_edge as edge
 
         if (folder / META).is_file():
-            raise CorpusError(
-                f"{folder} already contains a bank", hint="open it, or remove the folder to build again"
-            )
+            hint = "open it, or remove the folder to build again"
+            raise CorpusError(f"{folder} already contains a bank", hint=hint)
         lock = lock_folder(folder)
         try:
             _check_room(folder)
@@ -249,9 +248,8 @@ class ClientStore(VectorStore):
         client = _connect(address)
         with _server_errors(address):
             if not client.collection_exists(collection):
-                raise CorpusError(
-                    f"{address} has no collection {collection}", hint="build one: manyheads corpus build"
-                )
+                hint = "build one: manyheads corpus build"
+                raise CorpusError(f"{address} has no collection {collection}", hint=hint)
             config = client.get_collection(collection).config
         model, vectors = (config.metadata or {}).get("model"), config.params.vectors
         named = vectors if isinstance(vectors, dict) else {}
@@ -333,9 +331,8 @@ def _server_errors(address: str) -> Generator[None]:
             hint=hint,
         ) from error
     except QdrantException as error:
-        raise CorpusServerError(
-            f"the Qdrant server {address} refuses: {error}", hint="try again later"
-        ) from error
+        hint = "try again later"
+        raise CorpusServerError(f"the Qdrant server {address} refuses: {error}", hint=hint) from error
 
 
 def _client_filter(where: Filter) -> Any:

@@ -62,9 +62,8 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
     with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
         while line := stream.readline(LONGEST):
             if len(line) == LONGEST:
-                raise CorpusError(
-                    f"{source}: a line of more than {LONGEST >> 20} MB", hint="check that it is a text file"
-                )
+                hint = "check that it is a text file"
+                raise CorpusError(f"{source}: a line of more than {LONGEST >> 20} MB", hint=hint)
             number += 1
             line = line.removeprefix(UTF8_MARK) if number == 1 else line
             if line.strip():

@@ -48,7 +48,7 @@ def raised_row(
     far, whole = Counter[str](), known.total() or 1
     if exploration == "history":
         for name in filter(people.__contains__, known):
-            far.update(people.named(name).collaborators)
+            far.update(people.scientist(name).collaborators)
     for peer in people.names:
         if peer != leader.name:
             weight: float = known[peer]

@@ -63,9 +63,8 @@ class Spool(Closing):
         own, doi, place, before = paper.id, paper.doi and paper.doi.casefold(), where.place(number), ""
         same = self._db.rows("SELECT place, record FROM raw WHERE doi = ?", doi) if doi else []
         within = f"{own}@{where.file}" if where.file else own
-        places = (
-            f"{within}:{number}{'*' * more}" for more in itertools.count()
-        )  # two files may have one name
+        # two files may have one name
+        places = (f"{within}:{number}{'*' * more}" for more in itertools.count())
         for name in itertools.chain(dict.fromkeys((own, within)), places):
             paper = paper if name == own else paper.model_copy(update={"id": name})
             record = paper.model_dump_json(by_alias=True, exclude=_APART)
@@ -82,17 +81,13 @@ class Spool(Closing):
             both = "INSERT OR IGNORE INTO again SELECT number, ? FROM raw WHERE id IN (?, ?)"
             self._db.change(both, own, own, paper.id)
         if paper.introduction or paper.method:
-            self._db.change(
-                "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
-                *(paper.introduction, paper.method, paper.id),
-            )
+            sql = "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?"
+            self._db.change(sql, paper.introduction, paper.method, paper.id)
             self.with_text += 1
         if paper.references or paper.core_references:
             given, core = map(json.dumps, (paper.references, paper.core_references))
-            self._db.change(
-                "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
-                *(paper.year, given, core, paper.id),
-            )
+            sql = "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?"
+            self._db.change(sql, paper.year, given, core, paper.id)
             self.with_references += 1
         self.years[period][paper.year] += 1
         self.without_citations += paper.citations is None
@@ -140,10 +135,8 @@ class Spool(Closing):
 
 
 def _failure(error: Exception) -> CorpusError:
-    return CorpusError(
-        f"selected papers cannot be kept on disk: {error}",
-        hint="free some space, or choose another --out, and run the same command again",
-    )
+    hint = "free some space, or choose another --out, and run the same command again"
+    return CorpusError(f"selected papers cannot be kept on disk: {error}", hint=hint)
 
 
 @dataclass

@@ -63,11 +63,9 @@ def _copy_the_rest(folder: Path, target: Path) -> None:
     passing = shutil.ignore_patterns(PAPERS, AUTHORS, CHECKSUMS, *GRAPH_FILES, "*.lock", "measures*")
     with ExitStack() as locks:
         if (vectors := folder / RECORDS / VECTORS).is_dir():
-            busy, hint = (
-                f"{folder} is in use by another process, which writes records",
-                "upload it after that",
-            )
-            locks.enter_context(lock_file(folder / RECORDS / WRITING, busy, hint, shared=True))
+            busy = f"{folder} is in use by another process, which writes records"
+            lock = lock_file(folder / RECORDS / WRITING, busy, "upload it after that", shared=True)
+            locks.enter_context(lock)
             locks.enter_context(loading(vectors))
         shutil.copytree(folder, target, ignore=passing)
         if (folder / GRAPH).is_file():

@@ -413,7 +413,7 @@ class Dataset(Reader):
                 found = records.json_records(
                     file, member, [ours.inside] if isinstance(ours.inside, str) else ours.inside
                 )
-                return records.json_table(file, found, columns) if ours.table else found
+                return records.json_table(found, columns) if ours.table else found
 
     def _columns(
         self, file: Path, header: Sequence[str], *, undated: bool

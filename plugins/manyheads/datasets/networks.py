@@ -138,10 +138,8 @@ class AMiner(Dataset):
         for number, block in self.raw(file):
             if isinstance(block, dict):
                 index = text(block.get("index"))
-                names, places = (
-                    _parts(block.get("@"), ";," if self.format.begins == "#*" else ";"),
-                    _parts(block.get("o")),
-                )
+                names = _parts(block.get("@"), ";," if self.format.begins == "#*" else ";")
+                places = _parts(block.get("o"))
                 unknown = [""] * len(names)
                 ids = authorships.of(index, len(names)) if authorships else unknown
                 people = zip(names, ids, places if len(places) == len(names) else unknown, strict=True)

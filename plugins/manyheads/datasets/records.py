@@ -180,7 +180,7 @@ def _object(text: str, at: int) -> tuple[dict[str, Any] | Fault, int]:
     return (cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "not an object")), end
 
 
-def json_table(file: Path, records: Records, columns: Columns) -> Records:
+def json_table(records: Records, columns: Columns) -> Records:
     """Records whose keys are columns: the header is that of the first ones, as one may lack a key of the others."""
     first = [*islice(records, BATCH)]
     header = [*dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)]
@@ -271,9 +271,8 @@ def parquet_records(file: Path, columns: Columns) -> Records:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError as missing:
-        raise CorpusError(
-            f"{file}: parquet needs pyarrow, which is not installed", hint=install_command("parquet")
-        ) from missing
+        hint = install_command("parquet")
+        raise CorpusError(f"{file}: parquet needs pyarrow, which is not installed", hint=hint) from missing
     number = 0
     try:
         with ParquetFile(file) as table:
@@ -286,9 +285,8 @@ def parquet_records(file: Path, columns: Columns) -> Records:
                 for row in _rows_of(batch):
                     yield (number := number + 1), row or ("encoding", "not UTF-8")
     except (ArrowException, OSError) as wrong:
-        raise CorpusError(
-            f"{file}: not parquet: {wrong}", hint="download the file again, or set another --format"
-        ) from wrong
+        hint = "download the file again, or set another --format"
+        raise CorpusError(f"{file}: not parquet: {wrong}", hint=hint) from wrong
 
 
 def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[str]:

@@ -51,9 +51,8 @@ def annotated(path: Path, comments: Iterable[Comment], author: str) -> bytes:
         for number in sorted({*highlights, *notes}):
             page = page_of(document, path, number)
             frame = PageFrame.on(page)
-            for boxes, texts in highlights[
-                number
-            ].items():  # of equal ones, only the uppermost could be opened
+            # of equal ones, only the uppermost could be opened
+            for boxes, texts in highlights[number].items():
                 _annotate(page, frame, "\n\n".join(texts), author, boxes)
             for place, text in enumerate(notes[number]):
                 _annotate(page, frame, text, author, [_margin(frame, place)], note=True)

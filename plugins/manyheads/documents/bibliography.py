@@ -261,7 +261,10 @@ class CitationFinder:
         self._references = references
         self._labels = {one.number.casefold(): index for index, one in enumerate(references) if one.number}
         self._names: dict[tuple[str, int], list[int]] = defaultdict(list)
-        self._suffixes = [_suffix(one) for one in references]
+        self._suffixes = [  # the letters after the entries' years: `b` of 2020b
+            next((year[2] for year in YEAR.finditer(one.text) if year[2] and int(year[1]) == one.year), "")
+            for one in references
+        ]
         for index, one in enumerate(references):
             if one.authors and one.year:
                 self._names[fold(one.authors[0]), one.year].append(index)
@@ -320,8 +323,3 @@ def _years(text: str) -> list[tuple[int, str]]:
         elif years:
             years.append((years[-1][0], lone))
     return years
-
-
-def _suffix(one: Reference) -> str:
-    """The letter after an entry's year: `b` of 2020b."""
-    return next((match[2] for match in YEAR.finditer(one.text) if match[2] and int(match[1]) == one.year), "")

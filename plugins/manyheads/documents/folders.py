@@ -103,9 +103,8 @@ def unpacked(archive: Path, folder: Path) -> Path:
                 with opened(folder / pure, "wb") as new:
                     new.write(data)
     except BROKEN as error:
-        raise DocumentError(
-            f"{archive} cannot be unpacked: {error}", hint="unpack it yourself, and name the paper in it"
-        ) from error
+        hint = "unpack it yourself, and name the paper in it"
+        raise DocumentError(f"{archive} cannot be unpacked: {error}", hint=hint) from error
     for each in (folder, *sorted(path for path in folder.rglob("*") if path.is_dir())):
         if main := main_tex(each):
             return main

@@ -36,9 +36,8 @@ def ask_grobid(address: str, path: Path, limits: Limits) -> Document:
                 hint=f"check {address}/api/isalive, or name the reader `auto`",
             ) from error
     if not text:
-        raise DocumentError(
-            f"GROBID found no text in {path}", tried=f"{address}{SERVICE}", hint="name the reader `auto`"
-        )
+        hint = "name the reader `auto`"
+        raise DocumentError(f"GROBID found no text in {path}", tried=f"{address}{SERVICE}", hint=hint)
     return read_tei(text, path)
 
 

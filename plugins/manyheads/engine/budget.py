@@ -234,9 +234,8 @@ class Shared:
         self._life = life = folder / f".worker-{self._worker}"
         with self._speaking():
             self._alive = FileLock(life, wait=True)
-            while (
-                not self._alive.stands
-            ):  # another process took it for that of a dead one, before it was locked
+            # another process took it for that of a dead one, before it was locked
+            while not self._alive.stands:
                 self._alive = FileLock(life, wait=True)
             self._db = Database(folder / FILE, *SCHEMA)
         self.others = any(_lives(path) for path in folder.glob(LIFE) if path != life)

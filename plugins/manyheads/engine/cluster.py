@@ -420,9 +420,8 @@ class _Desk:
         kind, number, parts = message
         match kind:
             case "keep":
-                await self._job.journal_of(parts[0]).keep(
-                    *parts[1:]
-                )  # on disk before the next request is paid
+                # on disk before the next request is paid
+                await self._job.journal_of(parts[0]).keep(*parts[1:])
                 self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
             case "state":
                 self._job.journal_of(parts[0]).state(*parts[1:])
@@ -439,12 +438,12 @@ class _Desk:
                 server, pace, seconds = parts
                 until = asyncio.get_running_loop().time() + seconds  # the clock of `time.monotonic`
                 self._lend(number, limiter(server, pace).turn(until), Charge(Usage()))
-            case "known":
+            case "lookup":
                 key, seconds = parts
                 until = asyncio.get_running_loop().time() + seconds
-                self._lend(number, self.attempts.cluster.answers.known(key, until), Charge(Usage()))
-            case "found":
-                await self.attempts.cluster.answers.found(*parts)
+                self._lend(number, self.attempts.cluster.answers.lookup(key, until), Charge(Usage()))
+            case "store":
+                await self.attempts.cluster.answers.store(*parts)
             case "release":
                 self._release(*parts)
             case "pause":

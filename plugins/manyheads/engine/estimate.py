@@ -396,9 +396,8 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
         async with asyncio.timeout(PATIENCE):
             raw = await host.native(Turn(place, speaker, (message,), ReplyModel), (message,), [])
     except TimeoutError as error:
-        raise ModelError(
-            f"models.{alias}: no answer within {PATIENCE:g} s", hint="check whether the server is busy"
-        ) from error
+        hint = "check whether the server is busy"
+        raise ModelError(f"models.{alias}: no answer within {PATIENCE:g} s", hint=hint) from error
     finally:
         await host.close()
     usage, currency = raw.usage, model.price and model.price.currency

@@ -223,9 +223,8 @@ class ReplayModel:
             if len(asked) == len(recorded) and all(map(str.startswith, asked, recorded)):
                 break
         else:
-            raise ModelError(
-                "replay: the journal has no reply to this question", tried=" ".join(asked[1:])[:200]
-            )
+            tried = " ".join(asked[1:])[:200]
+            raise ModelError("replay: the journal has no reply to this question", tried=tried)
         calls = tuple(map(ToolCall.model_validate, reply["tool_calls"]))
         if answered < len(calls):
             return Raw("", reply["model"], tool_calls=calls)

@@ -141,10 +141,8 @@ class Seats:
         except errors.RayError as error:
             never = isinstance(error, (errors.RayTaskError, errors.ActorUnschedulableError))
             if never or getattr(error, "actor_init_failed", False):
-                raise ConfigError(
-                    f"Ray: a worker cannot start: {in_a_line(error)}",
-                    hint="manyheads check SYSTEM --engine ray names the nodes; install the same versions on all",
-                ) from error
+                hint = "manyheads check SYSTEM --engine ray names the nodes; install the same versions on all"
+                raise ConfigError(f"Ray: a worker cannot start: {in_a_line(error)}", hint=hint) from error
             raise
         except TimeoutError as error:
             raise ModelError(

@@ -190,13 +190,13 @@ class Wire:
         """See `Gate`."""
         self.send("pause", server, pace, seconds)
 
-    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+    def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
         """See `StoredAnswers`: those of the driver."""
-        return self._loan("known", key, until - time.monotonic())
+        return self._loan("lookup", key, until - time.monotonic())
 
-    async def found(self, row: Row) -> None:
+    async def store(self, row: Row) -> None:
         """See `StoredAnswers`."""
-        self.send("found", row)
+        self.send("store", row)
 
 
 class Mirror:
@@ -467,10 +467,8 @@ class JobWorker:
 def need_here(choice: str) -> None:
     """Raises `EmbeddingError` if an embedding model is named by a folder that this node lacks."""
     if os.path.isabs(folder := expanded(choice)) and not folder.is_dir():
-        raise EmbeddingError(
-            f"{socket.gethostname()}: there is no embedding model in {choice}",
-            hint="put its folder there on each node",
-        )
+        hint = "put its folder there on each node"
+        raise EmbeddingError(f"{socket.gethostname()}: there is no embedding model in {choice}", hint=hint)
 
 
 async def vectors_of(meter: Meter, config: RunConfig, choice: str, name: str, texts: Sequence[str]) -> Any:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from pydantic import Field
 
+from manyheads.base.text import first_few
 from manyheads.config import RunConfig, Strict
 from manyheads.config.environment import hosts
 from manyheads.team.system import system_of
@@ -183,10 +184,9 @@ def giveaways(texts: Sequence[MakerText]) -> Iterator[str]:
         own_forms = (form for form in first if len(makers[form]) == 1)
         alone = sorted(form for form in own_forms if all(form in own for own in others))
         if others and len(texts_of) > 1 and alone:
-            lines = ", ".join(f"“{shorten(first[form], 100, placeholder='…')}”" for form in alone[:SHOWN])
-            more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
+            lines = first_few([f"“{shorten(first[form], 100, placeholder='…')}”" for form in alone], SHOWN)
             yield (
-                f"all texts of {maker!r}, and no others, have {lines}{more}: raters may recognise them; "
+                f"all texts of {maker!r}, and no others, have {lines}: raters may recognise them; "
                 "add the texts to a new arena with --drop LINE, or --cut HEADING for whole sections"
             )
 

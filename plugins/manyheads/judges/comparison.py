@@ -24,13 +24,7 @@ from manyheads.core.events import Judged
 from manyheads.core.texts import Given, PathInFull, path_of, subject_of
 from manyheads.judges.blinding import Blinding, nameless
 from manyheads.judges.blinding import names_of as telling
-from manyheads.judges.replies import (
-    CRITERIA,
-    REVIEW_CRITERIA,
-    Comparison,
-    ReviewComparison,
-    comparison_of,
-)
+from manyheads.judges.replies import CRITERIA, REVIEW_CRITERIA, Comparison, ReviewComparison, comparison_of
 from manyheads.judges.shared import (
     JUDGE,
     KINDS,

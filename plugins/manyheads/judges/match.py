@@ -101,10 +101,8 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
     """The published ideas nearest to each idea, with their texts, shuffled."""
     own = await asyncio.to_thread(database.has_own_vectors)
     if not own:
-        run.warn(
-            MATCH,
-            "the corpus has no vectors of the papers' main ideas: the nearest are found by their abstracts",
-        )
+        why = "the corpus has no vectors of the papers' main ideas: the nearest are found by their abstracts"
+        run.warn(MATCH, why)
     scope = Scope(period=None if run.settings.period == "any" else run.settings.period)
     queries = [idea.shown_text for idea in run.result.ideas]
     found = await database.semantic(queries, run.settings.nearest, scope, IDEAS if own else BACKGROUND)

@@ -150,9 +150,8 @@ class Library:
             window: dates to use instead of the config's.
         """
         if not words_of(query):
-            raise LiteratureError(
-                "the query has no words", source="literature", fault="wordless", hint="use a few keywords"
-            )
+            hint = "use a few keywords"
+            raise LiteratureError("the query has no words", source="literature", fault="wordless", hint=hint)
         return await self._findings(self._search, "search", query, limit, parts, window)
 
     async def paper(

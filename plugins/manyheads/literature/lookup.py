@@ -43,11 +43,11 @@ Row: TypeAlias = tuple[bytes, float, str]
 class StoredAnswers(Protocol):
     """The services' answers; those of a whole cluster are with its driver."""
 
-    def known(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
+    def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
         """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
         ...
 
-    async def found(self, row: Row) -> None:
+    async def store(self, row: Row) -> None:
         """Store an answer."""
         ...
 
@@ -86,8 +86,8 @@ class LookupCache(Closing):
     async def asking(
         self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], until: float = math.inf
     ) -> AsyncGenerator[tuple[T, float] | None]:
-        """As `get`, with the time of the answer in seconds since 1970, for a service's answer; see `StoredAnswers.known`."""
-        async with (ANSWERS.get() or self).known(_key(source, operation, request), until) as row:
+        """As `get`, with the time of the answer in seconds since 1970, for a service's answer; see `StoredAnswers.lookup`."""
+        async with (ANSWERS.get() or self).lookup(_key(source, operation, request), until) as row:
             yield row and self._read(row, shape)
 
     def _read(self, row: Row, shape: TypeAdapter[T]) -> tuple[T, float] | None:
@@ -118,10 +118,10 @@ class LookupCache(Closing):
         self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
     ) -> None:
         """As `keep_answer`, for services' answers."""
-        await (ANSWERS.get() or self).found(_row(source, operation, request, shape, value))
+        await (ANSWERS.get() or self).store(_row(source, operation, request, shape, value))
 
     @asynccontextmanager
-    async def known(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
+    async def lookup(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
         """See `StoredAnswers`."""
         lock = self._asking.setdefault((asyncio.get_running_loop(), key), asyncio.Lock())
         seconds = None if until == math.inf else until - time.monotonic()
@@ -132,7 +132,7 @@ class LookupCache(Closing):
                 held.callback(lock.release)
             yield await asyncio.to_thread(self.row, key)
 
-    async def found(self, row: Row) -> None:
+    async def store(self, row: Row) -> None:
         """See `StoredAnswers`."""
         await asyncio.to_thread(self.put, [row])
 
@@ -170,10 +170,8 @@ class LookupCache(Closing):
             return self._opened
 
     def _failed(self, error: Exception) -> CacheError:
-        return CacheError(
-            f"the cache of literature look-ups {self._path} failed: {error}",
-            hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
-        )
+        hint = "set MANYHEADS_CACHE to a writable folder, or remove the file"
+        return CacheError(f"the cache of literature look-ups {self._path} failed: {error}", hint=hint)
 
 
 def _key(source: str, operation: str, request: JsonValue) -> bytes:
@@ -314,9 +312,8 @@ class SearchLedger:
             try:
                 entry = Searched.model_validate_json(line)
             except ValidationError as error:
-                raise JournalError(
-                    f"{path}: line {number} is not a look-up", hint="remove the file"
-                ) from error
+                hint = "remove the file"
+                raise JournalError(f"{path}: line {number} is not a look-up", hint=hint) from error
             self._take(entry, entry.model_dump_json(exclude=_PLACE))
 
 

@@ -71,11 +71,8 @@ def export_skills(
     known = skills(resources)
     for name in names:
         if name not in known:
-            raise ConfigError(
-                f"--name {name}: no such skill",
-                tried=f"skills: {', '.join(known)}",
-                hint=did_you_mean(name, known),
-            )
+            hint = did_you_mean(name, known)
+            raise ConfigError(f"--name {name}: no such skill", tried=f"skills: {', '.join(known)}", hint=hint)
     texts = {folder / name / SKILL: known[name] for name in names or known}
     with writable(folder, hint="name another folder"):
         same = {file for file, text in texts.items() if file.exists() and file.read_bytes() == text.encode()}

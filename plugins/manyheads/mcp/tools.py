@@ -180,9 +180,8 @@ class Tools:
     ) -> RunAnswer:
         """Propose ideas: for a background from the literature (SciPIP), or on a topic by a team (VirSci). Spends."""
         if bool(background.strip()) == bool(topic.strip()):
-            raise ConfigError(
-                "give either a background or a topic", hint="a team of scientists takes a topic"
-            )
+            hint = "a team of scientists takes a topic"
+            raise ConfigError("give either a background or a topic", hint=hint)
         if topic.strip():
             return await self._start(ctx, "virsci", {"topic": topic}, wait, budget)
         return await self._start(ctx, "scipip", {"background": background}, wait, budget)

@@ -119,9 +119,8 @@ def changes(after: RatingTable, before: RatingTable) -> RatingTable:
     }  # fmt: skip
     if not any(each[""] for each in scores.values()):
         tried = f"after: {', '.join([*after.scores][:3])}; before: {', '.join([*before.scores][:3])}"
-        raise RatingError(
-            "no text is rated in both tables", tried=tried, hint="the ids of texts must be the same"
-        )
+        hint = "the ids of texts must be the same"
+        raise RatingError("no text is rated in both tables", tried=tried, hint=hint)
     criteria = tuple(f"{name} change" for name in shared)
     every = dict.fromkeys((*after.scores, *before.scores))
     unmatched = tuple(item for item in every if not scores.get(item, {}).get(""))

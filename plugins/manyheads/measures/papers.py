@@ -272,6 +272,5 @@ def _mapped(folder: Path) -> Papers:
             raise ValueError(f"{len(vectors)} vectors for {len(columns['ids'])} papers")
         return Papers(**{name: tuple(columns[name]) for name in _COLUMNS}, vectors=vectors)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorpusError(
-            f"{folder}: damaged: {error}", hint=f"remove {folder.parent} and measure again"
-        ) from error
+        hint = f"remove {folder.parent} and measure again"
+        raise CorpusError(f"{folder}: damaged: {error}", hint=hint) from error

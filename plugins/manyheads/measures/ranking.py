@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any, cast
 
 from manyheads.base.errors import MeasureError, RatingError
-from manyheads.base.text import count
+from manyheads.base.text import count, first_few
 from manyheads.measures.statistics import Mean, group_means, kendall_w, mean_of
 from manyheads.measures.tables import LISTED, TableRow, read_table, refuse
 
@@ -338,8 +338,8 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
     sets, raters = count(len(rankings.sets), "set"), count(len(rankings.raters), "rater")
     yield f"{sets}, {raters}, rankings per set: {each}"
     if rankings.unused:
-        more = f"; and {len(rankings.unused) - LISTED} more" if rankings.unused[LISTED:] else ""
-        yield f"Not used: {count(len(rankings.unused), 'ranking')} ({'; '.join(rankings.unused[:LISTED])}{more})"
+        unused = first_few(rankings.unused, LISTED, "; ")
+        yield f"Not used: {count(len(rankings.unused), 'ranking')} ({unused})"
     if not any(each.judge_ranks for each in rankings.sets.values()):
         yield "No judge among the raters (--judge RATER): people are compared with each other only"
     if not any(each.has_target for each in rankings.sets.values()):

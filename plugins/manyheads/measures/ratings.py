@@ -141,19 +141,10 @@ def read_ratings(
         RatingError: a file cannot be read, a column is missing, a cell is no number or decision, a rater rated a text twice, or
         rows of one text have different decisions or groups. Lists all problems by file, row and column.
     """
-    columns, scales = columns or {}, scales or {}
-    if (group := columns.get(GROUP, "").lower()) in ("rater", "id", *CRITERIA, SCORE):
-        what = "is a criterion" if group in (*CRITERIA, SCORE) else f"names the {group}"
-        hint = "name a column of conditions: --group COLUMN"
-        raise RatingError(f"texts cannot be grouped by {group!r}, which {what}", hint=hint)
-    named = tuple(name for name in columns if name not in BESIDES)
-    needed = [IDS, *([] if named else [(*CRITERIA, SCORE)])]
-    answers = () if named else (*CRITERIA, SCORE)
-    every = [row for path in paths for row in read_table(path, needed, HINT, columns, answers)]
-    rows = [*{(_outer(row), *sorted(row.cells.items())): row for row in every}.values()] if once else every
-    criteria = named or tuple(name for name in (*CRITERIA, SCORE) if all(name in row.cells for row in rows))
-    if not criteria:
-        raise RatingError(f"the tables have no common column of {', '.join((*CRITERIA, SCORE))}", hint=HINT)
+    scales, (every, criteria) = scales or {}, _answers(paths, columns or {})
+    rows = every
+    if once:  # equal but for their number in the object around them, `file:1` of `file:1, reviews 2`
+        rows = [*{(row.place.rpartition(", ")[0], *sorted(row.cells.items())): row for row in every}.values()]
     if strange := sorted({*scales} - {*criteria, ""}):
         raise RatingError(f"--scale {strange[0]}: no criterion", tried=f"criteria: {', '.join(criteria)}")
     ends = {name: scale for name in criteria if (scale := scales.get(name, scales.get("")))}
@@ -190,9 +181,20 @@ def read_ratings(
     )
 
 
-def _outer(row: TableRow) -> str:
-    """The place of the object around an answer, `file:1` of `file:1, reviews 2`."""
-    return row.place.rpartition(", ")[0]
+def _answers(paths: Sequence[Path], columns: Mapping[str, str]) -> tuple[list[TableRow], tuple[str, ...]]:
+    """The rows of tables of ratings, and the criteria."""
+    if (group := columns.get(GROUP, "").lower()) in ("rater", "id", *CRITERIA, SCORE):
+        what = "is a criterion" if group in (*CRITERIA, SCORE) else f"names the {group}"
+        hint = "name a column of conditions: --group COLUMN"
+        raise RatingError(f"texts cannot be grouped by {group!r}, which {what}", hint=hint)
+    named = tuple(name for name in columns if name not in BESIDES)
+    answers = () if named else (*CRITERIA, SCORE)
+    needed = [IDS, *([answers] if answers else [])]
+    rows = [row for path in paths for row in read_table(path, needed, HINT, columns, answers)]
+    criteria = named or tuple(name for name in answers if all(name in row.cells for row in rows))
+    if not criteria:
+        raise RatingError(f"the tables have no common column of {', '.join(answers)}", hint=HINT)
+    return rows, criteria
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
@@ -296,15 +298,18 @@ def read_scores(paths: Sequence[Path], by: str, columns: Mapping[str, str] | Non
     scores, own = list[TextScore](), (columns or {}).get("id", "id")
     for path in paths:
         if not path.is_dir():
-            for place, row in _records(path):
+            rows = read_objects(path) if path.suffix in JSON else (
+                (row.place, row.cells) for row in read_table(path, (), "name a table of scores")
+            )  # fmt: skip
+            for place, row in rows:
                 ids = [row[name] for name in (own, own.lower(), *IDS) if row.get(name)]
                 identity = identity_of({**row, "id": ids[0]} if ids else row)
                 if not identity:
-                    tried, hint = (
+                    there, hint = (
                         f"it has {', '.join(row)}",
                         "--columns id=COLUMN names the ids of both tables",
                     )
-                    raise RatingError(f"{place}: no text is named", tried=tried, hint=hint)
+                    raise RatingError(f"{place}: no text is named", tried=there, hint=hint)
                 extra = row.get("extra")  # measures of other packages, in what `manyheads measure` wrote
                 row = {**row, **cast(dict[str, Any], extra)} if isinstance(extra, dict) else row
                 scores.append(TextScore(place, identity, _number(place, row, by)))
@@ -363,13 +368,6 @@ def pair(
         tuple(paired), tuple(paired.values()), tuple(means[item] for item in paired),
         tuple(score.place for score in scores if score.place not in places), repeated,
     )  # fmt: skip
-
-
-def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The objects of JSON or the rows of a table, with their places."""
-    if path.suffix in JSON:
-        return read_objects(path)
-    return ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
 
 
 def _number(place: str, row: Mapping[str, Any], by: str) -> float:

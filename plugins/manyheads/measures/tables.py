@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError
 from manyheads.base.resources import parse_json
-from manyheads.base.text import count
+from manyheads.base.text import count, first_few
 
 DELIMITERS = (",", ";", "\t")
 """Delimiters of CSV files, by the country that a spreadsheet is set to."""
@@ -60,9 +60,8 @@ class TableRow:
 def refuse(problems: Sequence[str]) -> None:
     """Raises `RatingError` with all problems of a table, or the first of them."""
     if problems:
-        listed = "\n  ".join(problems[:LISTED])
-        more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
-        told = f"{count(len(problems), 'problem')}:\n  {listed}{more}"
+        between = "\n  "
+        told = f"{count(len(problems), 'problem')}:{between}{first_few(problems, LISTED, between)}"
         raise RatingError(told, hint="fix these rows, or remove them")
 
 
@@ -117,9 +116,10 @@ def read_table(
     Raises:
         RatingError: it cannot be read, is empty or not CSV, or a column is missing or duplicate.
     """
-    header, records = _records(path, hint, [*answers, *map(str.lower, (columns or {}).values())])
+    columns = columns or {}
+    header, records = _records(path, hint, [*answers, *map(str.lower, columns.values())])
     renamed, wide = dict[str, str](), dict[str, list[str]]()
-    for name, column in (columns or {}).items():
+    for name, column in columns.items():
         several = [each for each in header if each.lower() == column.lower()] or [
             each for part in column.split("+") for each in header
             if fnmatchcase(each.lower(), part.strip().lower())
@@ -131,9 +131,10 @@ def read_table(
         renamed |= dict.fromkeys(several, name)
         wide |= {name: several} if several[1:] else {}
     names = [renamed.get(name, name.lower()) for name in header]
-    groups = [*needed, *([name] for name in columns or {})]
-    if missing := dict.fromkeys(" or ".join(_called(name, columns) for name in group)
-                                for group in groups if not {*group} & {*names, *(['rater'] if wide else [])}):  # fmt: skip
+    called = {name: f"{column!r} ({name})" for name, column in columns.items()}
+    there = {*names, *(["rater"] if wide else [])}
+    groups = [group for group in (*needed, *([name] for name in columns)) if not there & {*group}]
+    if missing := dict.fromkeys(" or ".join(called.get(name, name) for name in group) for group in groups):
         present = f"its columns: {', '.join(header)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, n in Counter(names).items() if name and n > 1 and name not in wide):
@@ -158,11 +159,6 @@ def read_table(
 def columns_of(path: Path) -> list[str]:
     """The columns of a CSV or JSON file. Raises `RatingError` as `read_table` does."""
     return _records(path, "name a table of answers")[0]
-
-
-def _called(name: str, columns: Mapping[str, str] | None) -> str:
-    """Our name of a column, and what the table is said to call it."""
-    return f"{columns[name]!r} ({name})" if columns and name in columns else name
 
 
 Records: TypeAlias = Iterator[tuple[str, dict[str, str]]]

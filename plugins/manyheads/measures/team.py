@@ -145,7 +145,7 @@ def _completion(
     """The candidate who brings the team nearest to the aims, of all that were tried."""
 
     def off(names: Sequence[str]) -> float:
-        return gap([*members, *map(people.named, names)], aims)
+        return gap([*members, *map(people.scientist, names)], aims)
 
     best: list[str] = []
     for attempt in range(TRIES):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from manyheads.base.errors import RatingError
-from manyheads.base.text import count, csv_text, shortened
+from manyheads.base.text import count, csv_text, first_few, shortened
 from manyheads.measures.tables import TableRow, read_table
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
@@ -65,6 +65,8 @@ TRAILS = ("comment", "seconds", "time", *(f"{side}_{sign}" for side in ("left", 
 TEXTS = ("left_text", "right_text")
 """Columns with the texts themselves, of which the signs of style are counted."""
 WINNER = "winner"
+COLUMNS = (*LEADS[3:], WINNER)
+"""Columns that every table has, unless each of its questions has its own."""
 WORDS: Mapping[str, Answer] = {
     **dict.fromkeys(("left", "a", "1", "first", "model a", "assistant a", "response 1"), "left"),
     **dict.fromkeys(("right", "b", "2", "second", "model b", "assistant b", "response 2"), "right"),
@@ -107,8 +109,7 @@ class VoteTable:
     def notes(self) -> Iterator[str]:
         """What was left out, a line each."""
         for (what, reason), rows in self.left_out.items():
-            more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
-            yield f"{count(len(rows), what)} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
+            yield f"{count(len(rows), what)} left out: {reason} ({first_few(rows, EXAMPLES)})"
         if any(UNKNOWN_ANSWER in reason for _, reason in self.left_out):
             yield (
                 f"known answers are the makers and {', '.join(WORDS)}; symbols and {', '.join(FILLERS)} may stand beside them; "
@@ -133,8 +134,7 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None, repeats: Re
     """
     hint = "name the columns of your table: --columns left=COLUMN,right=COLUMN,winner=COLUMN"
     asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, *TEXTS, WINNER)}
-    known = () if asked else (*LEADS[3:], WINNER)
-    rows = read_table(path, [("left",), ("right",)], hint, columns, known)
+    rows = read_table(path, [("left",), ("right",)], hint, columns, () if asked else COLUMNS)
     names = [*rows[0].cells] if rows else []
     questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
     left_out = dict[tuple[What, str], list[str]]()

@@ -19,8 +19,10 @@ from manyheads.models.requests import server_address
 Block: TypeAlias = tuple[Object, str, Object, int, int]
 """What has the block under which name, the block itself, where it begins and ends in the prompt."""
 
-OPENAI = ("api.openai.com", "openai.azure.com", "api.mistral.ai")
-KNOWN = {"openai": OPENAI, "anthropic": ("api.anthropic.com",)}
+KNOWN = {
+    "openai": ("api.openai.com", "openai.azure.com", "api.mistral.ai"),
+    "anthropic": ("api.anthropic.com",),
+}
 """Servers that document the fields, by the protocol they speak; also with a region before the name."""
 LEAST, HEAD = 4_000, 3_000
 """Characters of 1,024 tokens, about; and those of which a key is made, as all requests that share a cached beginning share them."""
@@ -69,10 +71,8 @@ class Marks:
         cuts = sorted({len(each) for each in self._beginnings if prompt.startswith(each)})
         shared = max((_shared(prompt, each) for each in self._prompts), default=0)
         rounds = self._rounds.setdefault(json.dumps(body.get("tools")), [1, 1])
-        rounds[0], rounds[1] = (
-            rounds[0] + 1,
-            rounds[1] + (bool(blocks) and blocks[-1][2].get("type") == "tool_result"),
-        )
+        rounds[0] += 1
+        rounds[1] += bool(blocks) and blocks[-1][2].get("type") == "tool_result"
         for length in (shared, len(prompt) if body.get("tools") and 4 * rounds[1] >= rounds[0] else 0):
             ends = (
                 end for _, _, block, _, end in blocks if end <= length and block.get("type") not in UNMARKED

@@ -30,9 +30,8 @@ def command_of(config: ModelConfig, alias: str = "default") -> list[str]:
     try:
         words = shlex.split(config.name)
     except ValueError as error:
-        raise ConfigError(
-            f"{where}: {config.name!r} is not a command line: {error}", hint="close each quote"
-        ) from error
+        hint = "close each quote"
+        raise ConfigError(f"{where}: {config.name!r} is not a command line: {error}", hint=hint) from error
     if not words:
         hint = 'name a program: command/"my-model --answer"'
         raise ConfigError(f"{where}: the command line is empty", hint=hint)

@@ -207,11 +207,9 @@ def run_named(name: Path) -> Path:
         return name
     found = [folder for folder, entry in runs_here() if str(name) in (folder.name, entry.notes.name)]
     if len(found) > 1:
-        raise SubjectError(
-            f"{name}: {len(found)} runs have this name",
-            tried=f"runs: {', '.join(map(str, found))}",
-            hint="name the folder of one",
-        )
+        tried = f"runs: {', '.join(map(str, found))}"
+        hint = "name the folder of one"
+        raise SubjectError(f"{name}: {len(found)} runs have this name", tried=tried, hint=hint)
     return found[0] if found else name
 
 

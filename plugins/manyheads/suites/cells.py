@@ -230,11 +230,8 @@ class _Expansion:
                     return  # others are compared with it
                 their = [self._run({**condition, VARIANT: rival}, case, each.config.seed) for each in runs]
                 inputs[RIVALS] = tuple(str(each.folder) for each in their)
-                key, label, after = (
-                    f"{key}-{rival}",
-                    f"{label}, and {rival}",
-                    (*after, *(each.key for each in their)),
-                )
+                key, label = f"{key}-{rival}", f"{label}, and {rival}"
+                after = (*after, *(each.key for each in their))
             judge = _with_inputs(judge, seed, **inputs)
             yield Job(key, self._folder / key, judge, label, after, kind, label_of(condition))
             return

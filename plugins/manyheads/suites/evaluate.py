@@ -30,6 +30,7 @@ from manyheads.base.errors import ChangedError, JournalError, RatingError
 from manyheads.base.files import read_text
 from manyheads.base.folders import JOURNAL, SUITE, locked, write
 from manyheads.base.resources import Resources, parse_json
+from manyheads.base.text import first_few
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core.results import RESULT
 from manyheads.corpus.corpora import resolve_corpus
@@ -236,8 +237,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
         before = read_record(path)
         if before.get("format") == FORMAT:
             changed = changes(before, record)
-            more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
-            what = f"was made with different settings: {'; '.join(changed[:NAMED])}{more}"
+            what = f"was made with different settings: {first_few(changed, NAMED, '; ')}"
         else:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
             what = f"was {OLDER}, so its settings cannot be compared"

@@ -64,17 +64,8 @@ def write_suite_page(
         narrow = draw_suite(results, Path(aside), FILES[1:], columns=1) if picture and several else ()
         slim = next((path.read_bytes() for path in narrow), None)
     functions = (
-        answer,
-        correlation,
-        label_of,
-        title_of,
-        rounded,
-        decimals_of,
-        with_error,
-        ends,
-        share,
-        cells_by,
-    )
+        answer, correlation, label_of, title_of, rounded, decimals_of, with_error, ends, share, cells_by,
+    )  # fmt: skip
     shown: dict[str, Any] = {
         "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
         "calibrations": calibrations, "verdicts": verdicts(results), "small": small_sample(suite, repeats), "texts": texts, "troubles": troubles(results),
@@ -117,9 +108,8 @@ def answer(results: Results, measure: str) -> str:
 
 
 def _value(entry: SummaryEntry, digits: int | None) -> str:
-    interval = f" ({entry.level:.0%} interval {ends(entry.low, entry.high, digits)})" * (
-        entry.low is not None
-    )
+    within = f" ({entry.level:.0%} interval {ends(entry.low, entry.high, digits)})"
+    interval = within * (entry.low is not None)
     return f"{rounded(entry.mean, digits)}{interval}".replace("-", "−")
 
 

@@ -317,7 +317,10 @@ def verdicts(results: Results) -> list[str]:
     compared = {name for name, judge in judges().items() if RIVALS in judge.slots}
     wins = next((each.name for each in spec.measure_paths if each.of in compared), "")
     for variant, rival in spec.rivals.items() if wins else ():
-        own, their = (_of_variant(results, each) for each in (variant, rival))
+        own, their = (
+            {each.measure: each for each in results.entries if each.condition.get(VARIANT) == name}
+            for name in (variant, rival)
+        )
         won, digits = own.get(wins), results.decimals(wins)
         if won is None or won.mean is None:
             told.append(f"{variant} against {rival}: nothing could be compared.")
@@ -331,10 +334,6 @@ def verdicts(results: Results) -> list[str]:
             f"n = {count(won.n, results.unit[:-1])}, {_price(own, their)}."
         )
     return told
-
-
-def _of_variant(results: Results, variant: str) -> dict[str, SummaryEntry]:
-    return {each.measure: each for each in results.entries if each.condition.get(VARIANT) == variant}
 
 
 def _price(own: Mapping[str, SummaryEntry], their: Mapping[str, SummaryEntry]) -> str:

@@ -113,19 +113,15 @@ def reviewer_of(
              for name, settings in reviews.forms(resources).items()}  # fmt: skip
     if form is not None:
         if form not in forms:
-            raise ConfigError(
-                f"--form {form}: no such review form",
-                tried=f"forms: {', '.join(sorted(forms))}",
-                hint=did_you_mean(form, forms, "choose one of these"),
-            )
+            tried = f"forms: {', '.join(sorted(forms))}"
+            hint = did_you_mean(form, forms, "choose one of these")
+            raise ConfigError(f"--form {form}: no such review form", tried=tried, hint=hint)
         return forms[form]
     kinds = {text.kind: text for text in texts}
     if len(kinds) > 1:
         paper, abstract = kinds["papers"].source, kinds["abstracts"].source
-        raise ConfigError(
-            f"{paper} is a paper, {abstract} an abstract: they need different forms",
-            hint=f"name one: --form {sorted(forms)[0]}, or review them separately",
-        )
+        hint = f"name one: --form {sorted(forms)[0]}, or review them separately"
+        raise ConfigError(f"{paper} is a paper, {abstract} an abstract: they need different forms", hint=hint)
     return next((each, {}) for each, reviews in reviewing if reviews.of in kinds)
 
 

@@ -40,10 +40,8 @@ class Shard:
         """Raises `ConfigError` if it is not NUMBER/COUNT."""
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
         if not found or not 1 <= int(found[1]) <= int(found[2]):
-            raise ConfigError(
-                f"--shard {text}: not a shard",
-                hint="write NUMBER/COUNT, such as --shard 1/8 for the first of 8",
-            )
+            hint = "write NUMBER/COUNT, such as --shard 1/8 for the first of 8"
+            raise ConfigError(f"--shard {text}: not a shard", hint=hint)
         return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
@@ -55,9 +53,8 @@ class Shard:
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
         """Its cells. Those that share a run, or begin with another's idea, stay together: what a job needs is in its shard."""
-        first = dict[
-            str, str
-        ]()  # of each job, one that it is connected with; the last on that way names the group
+        # of each job, one that it is connected with; the last on that way names the group
+        first = dict[str, str]()
 
         def group(key: str) -> str:
             while first.setdefault(key, key) != key:
@@ -97,9 +94,7 @@ async def not_there(job: Job, meter: Meter, note: Callable[[AnyEvent], None]) ->
 
 
 def merge(
-    jobs: Mapping[str, Job],
-    folders: Collection[Path],
-    check: Callable[[Path], Collection[str]],
+    jobs: Mapping[str, Job], folders: Collection[Path], check: Callable[[Path], Collection[str]]
 ) -> None:
     """Copy the finished runs and judgements of a suite's shards into its own folder; those that are there stay.
 
@@ -112,10 +107,8 @@ def merge(
     """
     for folder in folders:
         if changed := check(folder):
-            raise ChangedError(
-                f"{folder}: was made with different settings: {'; '.join(changed)}",
-                hint="merge with the same suite, --set, --model and --repeats as the shards were run with",
-            )
+            hint = "merge with the same suite, --set, --model and --repeats as the shards were run with"
+            raise ChangedError(f"{folder}: was made with different settings: {'; '.join(changed)}", hint=hint)
     for job in jobs.values():
         there = (folder / job.key for folder in folders if ended_at(replace(job, folder=folder / job.key)))
         if ended_at(job) or not (source := next(there, None)):
@@ -131,12 +124,10 @@ def merge(
 def shards_in(folders: Sequence[Path]) -> list[Path]:
     """The folders of shards that are named; raises `JournalError` if one is none."""
     if not folders:
-        raise ConfigError(
-            "--merge: no folders named", hint="manyheads eval SUITE --merge FOLDER FOLDER -o NEW"
-        )
+        hint = "manyheads eval SUITE --merge FOLDER FOLDER -o NEW"
+        raise ConfigError("--merge: no folders named", hint=hint)
     for folder in folders:
         if not (folder / SUITE).is_file():
-            raise JournalError(
-                f"{folder}: not the folder of a suite's shard", hint="name what --shard wrote to"
-            )
+            hint = "name what --shard wrote to"
+            raise JournalError(f"{folder}: not the folder of a suite's shard", hint=hint)
     return [folder.resolve() for folder in folders]

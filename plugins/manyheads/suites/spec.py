@@ -534,18 +534,16 @@ def read_published(path: Path, *specs: SuiteSpec) -> tuple[Published, ...]:
     with open(path, encoding="utf-8", newline="") as file:
         table = csv.DictReader(file)
         if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
-            raise ConfigError(
-                f"{path}: has no column {', '.join(missing)}", hint=f"columns: {', '.join(COLUMNS)}"
-            )
+            hint = f"columns: {', '.join(COLUMNS)}"
+            raise ConfigError(f"{path}: has no column {', '.join(missing)}", hint=hint)
         for row in table:
             where = f"{path}:{table.line_num}"
             pairs = [part.partition("=") for part in row["condition"].split(";") if part.strip()]
             condition = {axis.strip(): value.strip() for axis, _, value in pairs}
             if condition not in known:
                 likely = "; ".join(f"{axis}={value}" for axis, value in known[0].items())
-                raise ConfigError(
-                    f"{where}: {row['condition']!r} is no condition", hint=f"such as {likely or 'nothing'}"
-                )
+                hint = f"such as {likely or 'nothing'}"
+                raise ConfigError(f"{where}: {row['condition']!r} is no condition", hint=hint)
             if row["measure"] not in specs[0].measures:
                 raise ConfigError(f"{where}: {row['measure']} is not among the suite's measures")
             try:
@@ -606,11 +604,8 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None, prese
     if not own and (folder.name != name or not resources.find(KIND, f"{name}/{FILE}")):
         names = suite_names(resources)
         otherwise = f"name a folder with a {FILE}, or one of {', '.join(names) or 'none'}"
-        raise ConfigError(
-            f"{name}: no such suite",
-            tried=f"{folder.absolute()}, {resources.tried(KIND)}",
-            hint=did_you_mean(name, names, otherwise),
-        )
+        tried = f"{folder.absolute()}, {resources.tried(KIND)}"
+        raise ConfigError(f"{name}: no such suite", tried=tried, hint=did_you_mean(name, names, otherwise))
     path = find(FILE)
     if path.stat().st_size > LARGEST_SUITE:
         hint = "put the cases in a file of their own"

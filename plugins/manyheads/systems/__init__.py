@@ -49,16 +49,12 @@ class _Registry(Mapping[str, "System"]):
         self.own = (*BUILT_IN, *judges)
         """The systems of this package: those of this room, then those that its own entry points name."""
         if len(self.own) == len(BUILT_IN):
-            _warn(
-                "manyheads was installed before its code was changed: its judges are missing",
-                "install it again",
-            )
+            older = "manyheads was installed before its code was changed: its judges are missing"
+            _warn(older, "install it again")
         for name in self.own:
             for package in {package_of(entry) for entry in brought.get(name, ())} - {OURS}:
-                _warn(
-                    f"{package} has a system {name!r}, a name of manyheads itself; it is left out",
-                    f"pip uninstall {package}",
-                )
+                taken = f"{package} has a system {name!r}, a name of manyheads itself; it is left out"
+                _warn(taken, f"pip uninstall {package}")
         self._names = tuple(dict.fromkeys((*self.own, *brought)))
 
     def __getitem__(self, name: str) -> "System":

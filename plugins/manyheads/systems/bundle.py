@@ -45,9 +45,8 @@ def write_bundle(folder: Path, out: Path, *, replace: bool = False) -> list[RunE
     if taken and not replace:
         raise ConfigError(f"{out}: exists", hint="choose another --out, or replace it: --replace")
     if taken and not ((out.is_file() and out.suffix == ".zip") or is_ours(out)):
-        raise ConfigError(
-            f"{out}: not a site of manyheads, so it is not replaced", hint="choose another --out"
-        )
+        hint = "choose another --out"
+        raise ConfigError(f"{out}: not a site of manyheads, so it is not replaced", hint=hint)
     with writable(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=out.parent, prefix=".bundle-") as temporary:
@@ -66,9 +65,8 @@ def write_bundle(folder: Path, out: Path, *, replace: bool = False) -> list[RunE
 def _runs(folder: Path) -> list[RunEntry]:
     try:
         if (folder / CONFIG).is_file():
-            raise SubjectError(
-                f"{folder}: a run, not a folder of runs", hint=f"manyheads bundle {folder.parent}"
-            )
+            hint = f"manyheads bundle {folder.parent}"
+            raise SubjectError(f"{folder}: a run, not a folder of runs", hint=hint)
         runs = entries(folder)
     except OSError as error:
         raise SubjectError(f"{folder}: {error.strerror}", hint="name a folder of runs") from error

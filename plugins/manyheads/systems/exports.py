@@ -39,10 +39,8 @@ def exported(folder: Path, form: str) -> str | bytes:
     if text := FORMATS[form](run, folder):
         return text
     others = [name for name in TEXTS if name != form and FORMATS[name](run, folder)]
-    raise SubjectError(
-        f"{folder}: this run of {run.system} has {LACKING[form]}",
-        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
-    )
+    hint = f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}"
+    raise SubjectError(f"{folder}: this run of {run.system} has {LACKING[form]}", hint=hint)
 
 
 def markdown(run: RunResult[Any], folder: Path) -> str:
@@ -146,10 +144,6 @@ def shared(run: RunResult[Any], folder: Path) -> Iterator[tuple[str, str]]:
             yield file, _document(run, references) if form == "md" else as_csv(run, folder)
 
 
-def _citing(form: str) -> Callable[[RunResult[Any], Path], str]:
-    return lambda run, folder: REFERENCES[form](_references(run))
-
-
 def as_json(run: RunResult[Any], folder: Path) -> str:
     """The result file of the run."""
     return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
@@ -202,7 +196,7 @@ def docx(run: RunResult[Any], folder: Path) -> bytes:
 
 
 FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str | bytes]] = {
-    "md": markdown, **{form: _citing(form) for form in REFERENCES}, "json": as_json, "csv": as_csv, "docx": docx, "pdf": lambda run, folder: own(run.system).annotated(run.result) or b"",
+    "md": markdown, **{form: lambda run, folder, cite=cite: cite(_references(run)) for form, cite in REFERENCES.items()}, "json": as_json, "csv": as_csv, "docx": docx, "pdf": lambda run, folder: own(run.system).annotated(run.result) or b"",
 }  # fmt: skip
 FILES = {"docx": "result.docx", "pdf": "annotated.pdf"}
 """The files of formats that are not text, in a run's folder."""

@@ -86,10 +86,8 @@ def load_for(
             where = str(config or system)
             first = list(_layers([where], (), Resources.of()))
         case _:
-            raise ConfigError(
-                f"config: a config cannot be of type {type(config).__name__}",
-                hint=f"give a name such as {system!r}, a file, a dict, or the result of load_config",
-            )
+            hint = f"give a name such as {system!r}, a file, a dict, or the result of load_config"
+            raise ConfigError(f"config: a config cannot be of type {type(config).__name__}", hint=hint)
     if isinstance(config, RunConfig) and not sets and not changes:
         read = config
     else:

@@ -323,7 +323,8 @@ class Run(Generic[Result, C, M]):
         at: dict[str, Any] = {"stage": question.stage, "turn": question.turn, "task": question.task}
         at["speaker"] = question.speaker.name
         if reply.model.startswith(f"{HUMAN}/") or question.part == PERSON:
-            self.people.append(PersonWord(**at, action=_action(question, value), text=text, by=reply.model))
+            action = str(getattr(value, "action", question.task)) if question.part == PERSON else "reply"
+            self.people.append(PersonWord(**at, action=action, text=text, by=reply.model))
         said = Said(
             **at, verb=self.roles.prompts.verb(value), part=question.part, text=text, data=value.model_dump(mode="json"),
             model=reply.model, usage=reply.usage, seconds=reply.seconds, tool_calls=reply.tool_calls,
@@ -426,10 +427,3 @@ def need_one(voices: Sized, what: str) -> None:
             f"{what}: none was valid, see the warnings",
             hint="resume the run: they are asked for again; or give the role another model: --set roles.<role>.model=<alias>",
         )
-
-
-def _action(question: Question, value: ReplyModel) -> str:
-    """What a person did, see `PersonWord`."""
-    if question.part != PERSON:
-        return "reply"
-    return str(getattr(value, "action", question.task))

@@ -156,10 +156,6 @@ def arena_list(request: Request) -> Response:
     return render(request, "arenas.html.j2", rows=rows, broken=broken, folder=arenas.folders[-1])
 
 
-def arena_page(request: Request) -> Response:
-    return _page(request)
-
-
 def case_page(request: Request) -> Response:
     arena, number = _arena(request), request.path_params["number"]
     cases = arena.cases()
@@ -178,13 +174,13 @@ def invite(request: Request, form: FormData) -> Response:
     names = list(dict.fromkeys(filter(None, map(plain, str(form.get("names") or "").splitlines()))))
     days = str(form.get("days") or DAYS)
     if not names or len(names) > MOST_INVITED:
-        return _page(request, problem=f"Give 1 to {MOST_INVITED} names, each on a line of its own.")
+        return arena_page(request, problem=f"Give 1 to {MOST_INVITED} names, each on a line of its own.")
     if not (days.isascii() and days.isdecimal() and len(days) < 9 and 1 <= int(days) <= 3650):
-        return _page(request, problem="An invitation lasts 1 to 3650 days.")
+        return arena_page(request, problem="An invitation lasts 1 to 3650 days.")
     try:
         invitations = [arena.invite(each, days=int(days)) for each in names]
     except ArenaError as error:
-        return _page(request, problem=f"{error.message}: {error.hint}.")
+        return arena_page(request, problem=f"{error.message}: {error.hint}.")
     join = request.url_for("join")
     links = [(each.rater.name, str(join.include_query_params(token=each.token))) for each in invitations]
     until = _day(invitations[0].expires)
@@ -238,7 +234,7 @@ def _arena(request: Request) -> Arena:
     return cast(Arenas, request.app.state.arenas).arena(request.path_params["name"])
 
 
-def _page(request: Request, problem: str = "") -> Response:
+def arena_page(request: Request, problem: str = "") -> Response:
     arena = _arena(request)
     rows, texts, known = arena.rows(), arena.texts(), status_of(arena)
     by_case, hints = Counter(each.case for each in texts), Counter[str]()

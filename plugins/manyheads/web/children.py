@@ -210,9 +210,8 @@ class Children:
             code = await (self._lasting if self.lasting else self._piped)(child, command, last)
         except OSError as error:
             child.error = f"the run could not be started: {error.strerror}"
-        except (
-            asyncio.CancelledError
-        ):  # the end of the server: a lasting run goes on, and what is queued never begins
+        except asyncio.CancelledError:
+            # the end of the server: a lasting run goes on, and what is queued never begins
             code = ExitCode.STOPPED
             for each in self.all():
                 if each.state == "queued":

@@ -44,13 +44,9 @@ def html(request: Request, template: str, **variables: Any) -> str:
     token = visitor.form_token if visitor else ""
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(token)
     shown = {
-        "visitor": visitor,
-        "csrf": field,
-        "path": request.url.path,
-        "markdown": markdown,
-        "inline": inline,
+        "visitor": visitor, "csrf": field, "path": request.url.path, "markdown": markdown, "inline": inline,
         "for_browser": for_browser,
-    } | variables
+    } | variables  # fmt: skip
     return reports.render("manyheads.web", f"templates/{template}", shown)
 
 

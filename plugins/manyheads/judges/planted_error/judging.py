@@ -119,9 +119,8 @@ def read_review(named: str) -> KeyedReview:
     result: dict[str, Any] = result_data(path).get("result") or {}
     paper, review = result.get("paper") or {}, result.get("review")
     if not isinstance(review, dict):
-        raise SubjectError(
-            f"{named}: this run wrote no review of a paper", hint="name a run of a reviewer of papers"
-        )
+        hint = "name a run of a reviewer of papers"
+        raise SubjectError(f"{named}: this run wrote no review of a paper", hint=hint)
     points = tuple(_points(cast(dict[str, Any], review))) or tuple(
         points_of("\n\n".join(in_full(load(path))))
     )

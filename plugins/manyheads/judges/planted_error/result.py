@@ -86,9 +86,8 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
     for path in papers:
         paper = path.name.partition(".")[0]
         if paper in without:
-            raise DocumentError(
-                f"{path}: another paper is called {paper} too", hint="rename one of the files"
-            )
+            hint = "rename one of the files"
+            raise DocumentError(f"{path}: another paper is called {paper} too", hint=hint)
         document = read_document(path)
         planted: dict[Kind, PlantedPaper] = {
             kind: found for kind in kinds if (found := plant(document, kind, seed))

@@ -17,20 +17,10 @@ THREE_WAYS: tuple[How, ...] = ("semantic", "entity", "cocitation")
 DEPTHS = (10, 20, 30, 40, 50)
 """Maximum papers or clusters that a method returns (SciPIP, Table 4)."""
 Method = Literal[
-    "semantic",
-    "entity",
-    "semantic+entity",
-    "semantic+clusters",
-    "semantic+entity+clusters",
-    "semantic+entity+cocitation",
-    "scipip",
-    "scimon-like",
-    "research-agent-like",
-    "cosine",
-    "bm25",
-    "fused",
+    "semantic", "entity", "semantic+entity", "semantic+clusters", "semantic+entity+clusters",
+    "semantic+entity+cocitation", "scipip", "scimon-like", "research-agent-like", "cosine", "bm25", "fused",
     "chance",
-]
+]  # fmt: skip
 
 
 class Way(NamedTuple):

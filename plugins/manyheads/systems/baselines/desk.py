@@ -296,9 +296,8 @@ async def _turn(desk: BaselineDesk, people: list[Speaker], said: list[SpokenRema
             return False
         previous, tools = desk.ideas[-1] if desk.ideas else None, ()
         variables: dict[str, object] = {"topic": desk.topic, "previous": previous, "said": list(said)}
-        if (
-            speaker.role == ENGINEER
-        ):  # who alone sees papers, close to the current idea or at first to the topic
+        # who alone sees papers, close to the current idea or at first to the topic
+        if speaker.role == ENGINEER:
             query = previous.query(desk.run.settings.ideas.queries_whole) if previous else desk.topic
             tools, variables["references"] = desk.tools(speaker), await desk.references(turn, query)
         spare = bool(desk.ideas) or speaker.role != RESEARCHER

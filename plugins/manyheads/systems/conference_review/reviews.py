@@ -5,7 +5,7 @@ with novelty, feasibility and effectiveness, as in the paper's comparison of its
 App. E).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -227,10 +227,6 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result.means = {name: rating_mean(values) for name, values in scores}
 
 
-def _path_of_figure(path: Sequence[str]) -> tuple[str, ...]:
-    return tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean")
-
-
 CONFERENCE_REVIEW = System(
     name="conference-review",
     title="Conference review",
@@ -249,7 +245,11 @@ CONFERENCE_REVIEW = System(
     reviews=Reviews(
         "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
     ),
-    judge=Judge("subject", "review.overall", _path_of_figure),
+    judge=Judge(
+        "subject",
+        "review.overall",
+        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
+    ),
     aliases={"review": "conference-review"},
     extras=("statistics",),
 )

@@ -115,10 +115,8 @@ def annotated_paper(result: MamorxResult) -> bytes | None:
     if not (review := result.review) or not result.paper or not result.paper.pages:
         return None
     if (path := _file_of(result.paper)) is None:
-        raise SubjectError(
-            f"{result.paper.source}: missing, or not the file that was reviewed",
-            hint="put it back; the report still has its passages: manyheads open RUN",
-        )
+        hint = "put it back; the report still has its passages: manyheads open RUN"
+        raise SubjectError(f"{result.paper.source}: missing, or not the file that was reviewed", hint=hint)
     stated = ((entry, entry.stated or entry.value) for entry in review.entries)
     whole = "\n\n".join(f"{entry.title}: {text}" for entry, text in stated if text not in (None, ""))
     about = [Comment(f"{review.title}\n\n{whole}".strip())] if whole else []

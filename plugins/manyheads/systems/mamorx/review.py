@@ -130,11 +130,8 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
         return form
     names = [each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS)]
     own = f"choose one of these, or write prompts/{FORMS}{name}{ENDING} in your own folder (--path)"
-    raise ConfigError(
-        f"no such review form {name!r}",
-        tried=f"forms: {', '.join(names)}",
-        hint=did_you_mean(name, names, own),
-    )
+    hint = did_you_mean(name, names, own)
+    raise ConfigError(f"no such review form {name!r}", tried=f"forms: {', '.join(names)}", hint=hint)
 
 
 def form_names(resources: Resources) -> list[str]:

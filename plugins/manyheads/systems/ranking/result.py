@@ -11,6 +11,7 @@ from pydantic import Field
 
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
+from manyheads.base.text import rounded
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.events import Said
 from manyheads.core.results import Part
@@ -342,16 +343,12 @@ def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
     yield "Target", ranked.name(TARGET)
     ideas = "the idea" if count == 1 else f"the {count} ideas"
     above = "" if ranked.s is None else f": {ranked.s:.0%} of {ideas} ranked above the target on average"
-    yield "S", f"{_number(ranked.s)} for {ranked.indicator}{above}{ranked.interval}"
+    yield "S", f"{rounded(ranked.s, 2)} for {ranked.indicator}{above}{ranked.interval}"
     failed = ", the others failed" * (len(ranked.valid_orders) < orders)
     agreement = ranked.consistency
     alike = "" if agreement is None else f"; agreement {agreement:.2f} (Kendall's W)"
     yield "Orders", f"{len(ranked.valid_orders)} of {orders} ranked{failed}{alike}"
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
-        yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"
+        yield str(place), f"{row.title} (mean rank {rounded(row.mean, 2)}{mark})"
     yield "Position bias", bias_in_words(ranked)[0]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

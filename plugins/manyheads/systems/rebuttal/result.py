@@ -105,10 +105,8 @@ def need_beginning(config: RunConfig) -> RunConfig:
     """The config itself; raises `ConfigError` without background and idea, or if the method would not revise a given idea."""
     idea = config.inputs.idea
     if not config.inputs.background and idea is None:
-        raise ConfigError(
-            f"{config.system}: needs a background",
-            hint='name one: --background papers.bib, abstracts.jsonl or "a text"; or an idea: --idea RUN',
-        )
+        hint = 'name one: --background papers.bib, abstracts.jsonl or "a text"; or an idea: --idea RUN'
+        raise ConfigError(f"{config.system}: needs a background", hint=hint)
     if idea is not None and config.settings.method == "initial":
         raise ConfigError(
             f"{config.system}: rebuttal.method=initial only writes a first idea, and inputs.idea gives one",

@@ -126,15 +126,7 @@ class FullExtract(DetailedIdeas, Extract):
 
 
 REPLIES = (
-    Entities,
-    Synonyms,
-    Brainstorm,
-    Problem,
-    InspiredIdeas,
-    Screening,
-    Refinement,
-    Extract,
-    DetailedIdeas,
+    Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement, Extract, DetailedIdeas,
     FullExtract,
-)
+)  # fmt: skip
 """What tasks may be answered with; the others are parts of these."""

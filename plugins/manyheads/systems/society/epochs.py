@@ -100,9 +100,8 @@ def team_config(config: RunConfig) -> RunConfig:
         threshold = settings.peer_review.threshold if how.share else how.least
         reviewed = settings.peer_review.model_copy(update={"enabled": True, "threshold": threshold})
         settings = settings.model_copy(update={"peer_review": reviewed})
-    settings = settings.model_copy(
-        update={"team": settings.team.model_copy(update={"size": 1})}
-    )  # see `config_of`
+    alone = settings.team.model_copy(update={"size": 1})  # see `config_of`
+    settings = settings.model_copy(update={"team": alone})
     common = {key: getattr(config, key) for key in COMMON - {"system", "inputs"}}
     return VIRSCI.model.model_validate({**common, "budget": BudgetConfig(), "steer": (), "virsci": settings})
 
@@ -174,9 +173,8 @@ class Epoch:
         run.literature = self.world
         teams = found_teams(run.config.seed, self.number, pool, settings, taken)
         if not (teams or going_on):
-            raise CorpusError(
-                "all scientists rest: no team was founded", hint="raise society.changes.rest_after"
-            )
+            hint = "raise society.changes.rest_after"
+            raise CorpusError("all scientists rest: no team was founded", hint=hint)
         await join(run, stage, teams, settings.team_limit, taken)
         founded = self.number if settings.pace == "stage" else 0
         return [

@@ -62,7 +62,7 @@ def found_teams(
     people = people.only(name for name in people.names if taken.get(name, 0) < settings.team_limit)
     count = len(people) if settings.teams == "all" else min(settings.teams, len(people))
     founders = random.Random(f"{seed}/{epoch}").sample(people.names, count)
-    for number, leader in enumerate(map(people.named, founders), 1):
+    for number, leader in enumerate(map(people.scientist, founders), 1):
         rng = random.Random(f"{seed}/{epoch}/{number}")
         own, size, how = rng.getrandbits(31), draw_size(rng, settings.size), settings.virsci.team
         order = candidates(rng, people, leader, how.exploration, how.max_invitations)

@@ -49,9 +49,8 @@ def network_figures(teams: Iterable[Sequence[str]]) -> dict[str, float | None]:
     local = np.divide(closed, possible, out=np.zeros(n), where=possible > 0)
     sources = np.unique(np.linspace(0, n - 1, min(n, MOST_SOURCES)).astype(np.intp))
     total, reached = 0.0, 0
-    for some in np.array_split(
-        sources, -(-len(sources) // BLOCK)
-    ):  # a row of n numbers a source: not all at once
+    # a row of n numbers a source: not all at once
+    for some in np.array_split(sources, -(-len(sources) // BLOCK)):
         lengths = shortest_path(graph, directed=False, unweighted=True, indices=some)
         finite = lengths[np.isfinite(lengths)]
         total, reached = total + float(finite.sum()), reached + len(finite) - len(some)

@@ -69,10 +69,8 @@ async def society(run: SocietyRun) -> None:
             f"{model.provider}/{model.name}" for model in config.models.values() if model.on_server
         }
         known = {record.number: record for record in read_epochs(run.folder)}
-        measuring, records = (
-            await asyncio.to_thread(SocietyMeasures.open, base, config.normalise),
-            list[EpochRecord](),
-        )
+        measuring = await asyncio.to_thread(SocietyMeasures.open, base, config.normalise)
+        records = list[EpochRecord]()
         for number in range(1, settings.epochs + 1):
             title = f"Epoch {number} ({base.last_year + number})"
             run.emit(Stage(stage=stage_of(number), title=title, number=number, total=settings.epochs))
@@ -135,10 +133,8 @@ def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> No
         ]
         runs = [all(same[at : at + ALIKE]) for at in range(len(same) - ALIKE + 1)]
         if runs and runs[-1] and sum(runs) == 1:
-            run.warn(
-                stage_of(last.number),
-                f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance",
-            )
+            what = f"{outcome} of the abstracts were accepted in {ALIKE} epochs: see society.acceptance"
+            run.warn(stage_of(last.number), what)
 
 
 def best_papers(records: Sequence[EpochRecord], settings: SocietyConfig) -> list[SocietyPaper]:

@@ -33,10 +33,8 @@ async def select_team(run: VirSciRun) -> Team:
     note_joint_papers(run)
     run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
     if blank := [one.name for one in team.profiles() if not interests(one)]:
-        run.warn(
-            STAGE,
-            f"diversity: the topics of {len(blank)} of {len(team.members)} members are unknown: {', '.join(blank)}",
-        )
+        some = f"{len(blank)} of {len(team.members)} members"
+        run.warn(STAGE, f"diversity: the topics of {some} are unknown: {', '.join(blank)}")
     for name, aim in aims.items():
         if gap(team.profiles(), {name: aim}):
             value = "unknown" if (share := values[name]) is None else f"{share:.2f}"

@@ -75,10 +75,13 @@ def reply_type(name: str) -> type[ReplyModel]:
             tried=f"packs: {', '.join(packs()) or 'none'}",
             hint=did_you_mean(pack, packs()),
         )
-    kinds = _of_pack(pack) if dot else {TEXT: PlainText, **REPLIES}
+    if name == TEXT:
+        return PlainText
+    kinds = _of_pack(pack) if dot else REPLIES
     if name not in kinds:
         otherwise = None if dot else "write pack.Reply for a pack's type, package.module:Class for your own"
-        tried, hint = ", ".join(kinds) or "none", did_you_mean(name, kinds, otherwise)
+        known = [*kinds] if dot else [TEXT, *kinds]
+        tried, hint = ", ".join(known) or "none", did_you_mean(name, known, otherwise)
         raise ConfigError(f"no such reply type {name!r}", tried=tried, hint=hint)
     return kinds[name]
 

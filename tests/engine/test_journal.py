@@ -200,3 +200,14 @@ async def test_tools_that_a_server_refused_are_not_offered_again(path: Path) -> 
         assert len(refused) == times
     [reply] = await ask(path, host, turn())
     assert reply.value
+
+
+def test_a_fact_is_read_once_and_again_when_it_has_changed(path: Path) -> None:
+    """The file is busy while another turn is written."""
+    with closing(Journal(path)) as journal:
+        assert journal.fact("refused") == {}
+        journal.state("refused", {"a": "b"})
+        assert journal.fact("refused") == {"a": "b"}
+    assert journal.fact("refused") == {"a": "b"}
+    with pytest.raises(JournalError):
+        journal.fact("steered")

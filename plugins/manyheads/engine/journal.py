@@ -60,6 +60,7 @@ class Journal:
         self.path = path
         self._writes: set[Future[None]] = set()
         self._lost: Usage | None = None
+        self._facts = dict[Fact, dict[str, Any]]()
         self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety=self.safety, alone=True, wait=1)
@@ -156,15 +157,19 @@ class Journal:
 
         Empty for a new run.
         """
+        if name in self._facts:  # read once: the file is busy while a turn is written to the disk
+            return self._facts[name]
         with self._speaking(f"its record of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             value = json.loads(row[0]) if row else {}
             if not isinstance(value, dict):
                 raise ValueError("it is not a mapping")
+            self._facts[name] = value
             return value
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """Store a fact; on return it is on disk."""
+        self._facts.pop(name, None)
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 

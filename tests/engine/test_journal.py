@@ -211,3 +211,18 @@ def test_a_fact_is_read_once_and_again_when_it_has_changed(path: Path) -> None:
     assert journal.fact("refused") == {"a": "b"}
     with pytest.raises(JournalError):
         journal.fact("steered")
+
+
+async def test_a_reply_that_cannot_be_written_stops_what_comes_after_it(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        through = Recorded(FilledHost(PAID), journal, settings_of)
+        await through.ask(turn())
+        assert (through.useful, through.writing) == (PAID, PAID), "given before it is on disk"
+        await journal.written()
+        assert (through.useful, through.writing) == (PAID, PAID - PAID)
+        journal._db.rows("PRAGMA max_page_count = 4")
+        await through.ask(turn(2, "x" * 100_000))
+        for _ in range(2):
+            with pytest.raises(JournalError, match="topic, turn 2, Ada: topic could not be written"):
+                await journal.written()
+        assert (through.useful, through.writing) == (PAID, PAID - PAID)

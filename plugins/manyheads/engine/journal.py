@@ -59,6 +59,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
+        self._unwritten = set[asyncio.Future[None]]()
+        self._failure: BaseException | None = None
         self._lost: Usage | None = None
         self._facts = dict[Fact, dict[str, Any]]()
         self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
@@ -144,12 +146,28 @@ class Journal:
         with self._speaking("it cannot be copied"):
             return self._db.copy()
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile."""
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
+        """Record a finished turn without blocking other runs; what must not happen before it is on disk awaits `written`."""
         write = _writers().submit(self.put, (place, digest, request, reply))
         self._writes.add(write)
         write.add_done_callback(self._writes.discard)
-        await asyncio.shield(asyncio.wrap_future(write))
+        kept = asyncio.wrap_future(write)
+        self._unwritten.add(kept)
+        kept.add_done_callback(self._note_end)
+        return kept
+
+    def _note_end(self, kept: asyncio.Future[None]) -> None:
+        self._unwritten.discard(kept)
+        self._failure = self._failure or kept.exception()
+
+    async def written(self) -> None:
+        """Wait until the turns kept so far are on disk; raises `JournalError` if one cannot be written."""
+        if self._unwritten:
+            await asyncio.wait(self._unwritten.copy())
+        if self._failure:
+            raise self._failure
 
     def fact(self, name: Fact) -> dict[str, Any]:
         """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, `notes` for

@@ -272,6 +272,7 @@ class Session:
                 return result(finished=True).model_dump(mode="json")
 
             async for events in await stack.enter_async_context(aclosing(stream(work))):
+                await parts.journal.written()  # a reply is told once it is kept
                 folder.note(*events)
                 for event in events:
                     if isinstance(event, Result) and (fault := await asyncio.to_thread(folder.report)):
@@ -378,6 +379,7 @@ class Session:
             make_folder(self.folder)
         journal = self.journal(self.folder / JOURNAL)
         stack.callback(journal.close)
+        stack.push_async_callback(_last_turns, journal)
         self.locked()
         if self.accept_changes:
             return journal
@@ -405,6 +407,7 @@ class Session:
             journal.lose(_lost(ledger.spent + unsure, recorded.useful))
 
         async def before() -> None:
+            await journal.written()
             keep_lost()
             await journal.settled()
 
@@ -476,6 +479,12 @@ async def offhand(
         traced = Traced(attended, config.models, system=config.system)
         budgeted = Budgeted(traced, Budget(config.budget).asking)
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
+
+
+async def _last_turns(journal: Journal) -> None:
+    """Wait for what is still being written when a run ends early; its errors are not the reason."""
+    with suppress(JournalError):
+        await journal.written()
 
 
 def _models(config: RunConfig) -> dict[str, ModelConfig]:

@@ -301,11 +301,13 @@ class MirroredJournal(Journal):
         self._wire, self._mirror, self._unsettled = wire, mirror, False
         self._name = mirror.name_of(path)
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
         self._wire.send("keep", self._name, place, digest, request, reply, at_once=True)
-        await super().keep(place, digest, request, reply)
+        return super().keep(place, digest, request, reply)
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """See `Journal.state`."""

@@ -235,7 +235,6 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
     )
 
 
-@pytest.mark.usefixtures("own_cache")
 def test_runs_share_roles_until_a_file_changes(roles: Roles, folder: Path) -> None:
     first = current_roles(roles.resources)
     assert first.prompt("critic", "judge", {"work": "owls"}) == "# Judge\nowls\n"
@@ -249,6 +248,7 @@ def test_runs_share_roles_until_a_file_changes(roles: Roles, folder: Path) -> No
     assert current_roles(roles.resources).card("critic").model == "strong"
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_roles_and_prompts_are_tried_out_again_once_they_have_changed(roles: Roles, folder: Path) -> None:
     def problems() -> list[str]:
         """As a new process finds them."""

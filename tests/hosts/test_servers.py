@@ -177,9 +177,12 @@ async def test_authorities_are_read_only_for_an_encrypted_server(
     llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, usual = list[object](), ssl.create_default_context
-    monkeypatch.setattr(
-        ssl, "create_default_context", lambda *given, **more: read.append(given) or usual(*given, **more)
-    )
+
+    def noted(*given: Any, **more: Any) -> ssl.SSLContext:
+        read.append(given)
+        return usual(*given, **more)
+
+    monkeypatch.setattr(ssl, "create_default_context", noted)
     async with host(model(llm)) as on:
         await on.ask(turn())
     assert not read

@@ -161,9 +161,10 @@ def test_two_runs_do_not_share_a_journal(path: Path) -> None:
     Journal(path).close()
 
 
-def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
+async def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
     with closing(Journal(path)) as journal:
-        journal.lose(Usage(input_tokens=7, calls=2))
+        for calls in (9, 1, 2):
+            journal.lose(Usage(input_tokens=7, calls=calls))
     assert spent_in(path).calls == 2
 
 

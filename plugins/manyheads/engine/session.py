@@ -409,6 +409,7 @@ class Session:
         async def before() -> None:
             await journal.written()
             keep_lost()
+            await journal.written()
             await journal.settled()
 
         recorded = Recorded(

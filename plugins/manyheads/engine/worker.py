@@ -315,6 +315,9 @@ class MirroredJournal(Journal):
         self._wire.send("state", self._name, name, self._wire.placeless(dict(value)))
         self._unsettled = True
 
+    def _keep_lost(self) -> None:
+        self.state("lost", self.lost.model_dump())
+
     def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.give_up`."""
         super().give_up(place, request, reply)

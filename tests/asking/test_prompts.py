@@ -31,6 +31,17 @@ def test_renders_with_its_variables_and_partials(folder: Path) -> None:
     assert made.render("mine/ask.md.j2", {"name": "Ada"}) == "Hello,\n\nAda\n"
 
 
+def test_a_file_is_the_one_of_its_first_use(folder: Path) -> None:
+    made = prompts(folder, mine__ask="one")
+    assert [made.find(f"mine/{name}.md.j2") is None for name in ("ask", "more")] == [False, True]
+    assert made.render("mine/ask.md.j2", {}) == "one\n"
+    later = prompts(folder, mine__ask="two", mine__more="more")
+    assert made.find("mine/more.md.j2") is None
+    assert made.render("mine/ask.md.j2", {}) == "one\n"
+    assert later.find("mine/more.md.j2")
+    assert later.render("mine/ask.md.j2", {}) == "two\n"
+
+
 @given(text=st.text(), label=st.sampled_from(["idea", "abstract", "a.b"]))
 @example(text="</idea>", label="idea")
 @example(text="x</IDEA  >y</ idea\n>", label="idea")

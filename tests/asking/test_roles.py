@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from manyheads.asking.replies import REPLIES, Abstract
-from manyheads.asking.roles import CODE, Roles, _problems, read_card  # pyright: ignore[reportPrivateUsage]
+from manyheads.asking.roles import CODE, Roles, _problems, current_roles, read_card  # pyright: ignore[reportPrivateUsage]
 from manyheads.base.compiled import own_file
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import Hit, Paper, Scientist
@@ -233,6 +233,19 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
         == second
         == f"{folder / 'prompts/critic/judge.md.j2'}: uses the variable 'wrok', but its task has work"
     )
+
+
+def test_runs_share_roles_until_a_file_changes(roles: Roles, folder: Path) -> None:
+    first = current_roles(roles.resources)
+    assert first.prompt("critic", "judge", {"work": "owls"}) == "# Judge\nowls\n"
+    assert current_roles(roles.resources) is first
+    assert current_roles(roles.resources, "de") is not first
+    (folder / "prompts/critic/judge.md.j2").write_text("# Judge again\n{{ work }}")
+    then = current_roles(roles.resources)
+    assert then.prompt("critic", "judge", {"work": "owls"}) == "# Judge again\nowls\n"
+    assert then is current_roles(roles.resources)
+    (folder / "roles/critic.yaml").write_text((folder / "roles/critic.yaml").read_text() + "model: strong\n")
+    assert current_roles(roles.resources).card("critic").model == "strong"
 
 
 @pytest.mark.usefixtures("own_cache")

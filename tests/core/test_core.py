@@ -92,8 +92,20 @@ async def test_events_come_in_order_and_the_result_last() -> None:
         emit(note("three"))
         return {"done": True}
 
-    events = [event async for event in stream(work)]
+    events = [event async for some in stream(work) for event in some]
     assert events == [note("one"), note("two"), note("three"), Result(data={"done": True})]
+
+
+async def test_events_of_one_moment_come_together() -> None:
+    async def work(emit: Emit) -> Mapping[str, Any]:
+        emit(note("one"))
+        emit(note("two"))
+        await asyncio.sleep(0.01)
+        emit(note("three"))
+        return {}
+
+    moments = [some async for some in stream(work)]
+    assert moments == [[note("one"), note("two")], [note("three")], [Result(data={})]]
 
 
 async def test_events_come_as_they_happen() -> None:
@@ -105,9 +117,9 @@ async def test_events_come_as_they_happen() -> None:
         return {}
 
     async with aclosing(stream(work)) as events:
-        assert await anext(events) == note("waiting")
+        assert await anext(events) == [note("waiting")]
         go_on.set()
-        assert await anext(events) == Result(data={})
+        assert await anext(events) == [Result(data={})]
 
 
 async def test_an_error_comes_out_unchanged_after_what_was_said() -> None:
@@ -120,8 +132,8 @@ async def test_an_error_comes_out_unchanged_after_what_was_said() -> None:
     seen: list[AnyEvent] = []
 
     async def read() -> None:
-        async for event in stream(work):
-            seen.append(event)
+        async for some in stream(work):
+            seen.extend(some)
 
     with pytest.raises(ModelError) as caught:
         await read()

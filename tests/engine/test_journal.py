@@ -161,9 +161,10 @@ def test_two_runs_do_not_share_a_journal(path: Path) -> None:
     Journal(path).close()
 
 
-def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
+async def test_what_invalid_replies_cost_is_spent_too(path: Path) -> None:
     with closing(Journal(path)) as journal:
-        journal.lose(Usage(input_tokens=7, calls=2))
+        for calls in (9, 1, 2):
+            journal.lose(Usage(input_tokens=7, calls=calls))
     assert spent_in(path).calls == 2
 
 
@@ -200,3 +201,29 @@ async def test_tools_that_a_server_refused_are_not_offered_again(path: Path) -> 
         assert len(refused) == times
     [reply] = await ask(path, host, turn())
     assert reply.value
+
+
+def test_a_fact_is_read_once_and_again_when_it_has_changed(path: Path) -> None:
+    """The file is busy while another turn is written."""
+    with closing(Journal(path)) as journal:
+        assert journal.fact("refused") == {}
+        journal.state("refused", {"a": "b"})
+        assert journal.fact("refused") == {"a": "b"}
+    assert journal.fact("refused") == {"a": "b"}
+    with pytest.raises(JournalError):
+        journal.fact("steered")
+
+
+async def test_a_reply_that_cannot_be_written_stops_what_comes_after_it(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        through = Recorded(FilledHost(PAID), journal, settings_of)
+        await through.ask(turn())
+        assert (through.useful, through.writing) == (PAID, PAID), "given before it is on disk"
+        await journal.written()
+        assert (through.useful, through.writing) == (PAID, PAID - PAID)
+        journal._db.rows("PRAGMA max_page_count = 4")
+        await through.ask(turn(2, "x" * 100_000))
+        for _ in range(2):
+            with pytest.raises(JournalError, match="topic, turn 2, Ada: topic could not be written"):
+                await journal.written()
+        assert (through.useful, through.writing) == (PAID, PAID - PAID)

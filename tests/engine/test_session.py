@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,7 +18,7 @@ import manyheads
 from manyheads import __version__
 from manyheads.base.errors import ChangedError, HeldError, JournalError, ModelError
 from manyheads.base.folders import is_held, writing
-from manyheads.core.events import Began
+from manyheads.core.events import Began, Said
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
 from manyheads.hosts import host_factory
@@ -42,6 +43,42 @@ def test_a_start_loads_no_heavy_library():
 
 
 @pytest.mark.slow
+class SlowJournal(Journal):
+    """Takes its time for each turn; `done` has the turns on disk."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.done = list[str]()
+
+    def put(self, *turns: Any) -> None:
+        time.sleep(0.03)
+        super().put(*turns)
+        self.done += [str(place) for place, *_ in turns]
+
+
+async def test_no_request_is_sent_and_nothing_told_before_a_reply_is_on_disk(
+    llm: LLM, tmp_path: Path
+) -> None:
+    made, before = list[SlowJournal](), list[int]()
+
+    def opened(path: Path) -> Journal:
+        made.append(SlowJournal(path))
+        return made[0]
+
+    def note(request: Request) -> None:
+        before.append(len(made[0].done))
+
+    llm.reply = note
+    config = config_for(llm, "system=self-reflection", "inputs.topic=owls")
+    told = 0
+    async for event in Session(config, tmp_path / "run", journal=opened).events(host_factory("autogen")):
+        told += isinstance(event, Said)
+        assert told <= len(made[0].done)
+    assert llm.peak == 1
+    assert before == [*range(told)]
+    assert told > 2
+
+
 async def test_a_run_says_when_the_process_has_too_many_open_files(tmp_path: Path) -> None:
     def full(path: Path) -> Journal:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))

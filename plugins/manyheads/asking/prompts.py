@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError, UndefinedError, meta, nodes
 from jinja2.loaders import FunctionLoader
@@ -32,10 +32,12 @@ def for_reading(text: str) -> str:
 
 
 class Prompts:
-    """The prompt files of a search path."""
+    """The prompt files of a search path, each as it is when it is first used."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
+        self._paths = dict[str, Path | None]()
+        self._words = dict[tuple[str, type[BaseModel]], BaseModel | None]()
 
     def render(self, name: str, variables: Mapping[str, object]) -> str:
         """Render `prompts/<name>` with these variables; `ConfigError` for whatever is wrong with it."""
@@ -55,11 +57,14 @@ class Prompts:
         except FAULTS as error:
             raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
         whole = text.encode("utf-8", "replace").decode()  # servers reject lone surrogates
-        return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
+        spaced = re.sub(r"\n{3,}", "\n\n", whole) if "\n\n\n" in whole else whole
+        return spaced.strip() + "\n"
 
     def find(self, name: str) -> Path | None:
         """The winning file `prompts/<name>`, or None."""
-        return self._resources.find("prompts", name)
+        if name not in self._paths:
+            self._paths[name] = self._resources.find("prompts", name)
+        return self._paths[name]
 
     def names(self, folder: str) -> list[str]:
         """YAML files below a folder of `prompts/`, by name."""
@@ -86,8 +91,10 @@ class Prompts:
 
     def words(self, name: str, kind: type[M]) -> M | None:
         """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file."""
-        path = self.find(name)
-        return path and _words(path, path.stat().st_mtime_ns, kind)
+        if (name, kind) not in self._words:
+            path = self.find(name)
+            self._words[name, kind] = path and _words(path, path.stat().st_mtime_ns, kind)
+        return cast("M | None", self._words[name, kind])
 
     def try_out(self, name: str, variables: Iterable[str]) -> None:
         """Render a prompt with sample variables. Raises `ConfigError` if that fails."""

@@ -196,6 +196,16 @@ class Roles:
         return lines
 
 
+def current_roles(resources: Resources, language: str = "") -> Roles:
+    """The roles of a search path, which runs share with all that is compiled for them until a file changes."""
+    return _current(resources, language, resources.state("roles"), resources.state("prompts"))
+
+
+@lru_cache(maxsize=8)
+def _current(resources: Resources, language: str, roles: State, prompts: State) -> Roles:
+    return Roles(resources, language)
+
+
 @lru_cache(maxsize=1024)
 def _card(files: State) -> RoleCard:
     return read_card(Path(files[0][1]))

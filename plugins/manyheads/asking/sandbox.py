@@ -26,7 +26,9 @@ def quoted(text: object, label: str) -> str:
     """Fence untrusted text between `<label>` lines; anything in it that looks like a closing fence is escaped."""
     if len(label) > 100:
         raise ValueError(f"a label of {len(label):,} characters")
-    body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
+    body = str(text).strip()
+    if "<" in body:
+        body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", body, flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
 
 
@@ -51,7 +53,7 @@ def budget() -> Generator[None]:
 
 
 def _spend(amount: int) -> None:
-    if left := _left.get([]):
+    if left := _left.get(None):
         left[0] -= amount
         if left[0] < 0 or time.monotonic() > left[1]:
             raise ValueError(f"it needs more than {WORK:,} steps and characters, or {SECONDS:g} seconds")
@@ -59,6 +61,9 @@ def _spend(amount: int) -> None:
 
 def _counted(value: T) -> T:
     """The value, paid for: the characters of a text, all that a collection holds, however often it holds it."""
+    if type(value) is str:  # as most are
+        _spend(ROUND + len(value))
+        return value
     size, waiting = 0, [value]
     while waiting and size <= WORK:
         size += ROUND
@@ -134,6 +139,11 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.verdicts = dict[tuple[type, str], bool]()
+        """Jinja's own, which depend on nothing else."""
+
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree: nodes.Template = _Metered().visit(super()._parse(source, name, filename))
         return tree.set_environment(self)  # pyright: ignore[reportReturnType]
@@ -142,13 +152,24 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         _spend(1)
         return super().call(context, called, *values, **more)
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        try:
+            value = getattr(obj, attribute)
+        except AttributeError:
+            return super().getattr(obj, attribute)
+        if type(value) in PLAIN and not attribute.startswith("_"):
+            return value
+        return super().getattr(obj, attribute)
+
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(value) in PLAIN and not attr.startswith("_"):
             return True
         method = callable(value) and not isinstance(value, Sample) and attr not in METHODS
         if method and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN):
             return False
-        return super().is_safe_attribute(obj, attr, value)
+        if (type(obj), attr) not in self.verdicts:
+            self.verdicts[type(obj), attr] = super().is_safe_attribute(obj, attr, value)
+        return self.verdicts[type(obj), attr]
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         numbers = isinstance(left, int | float) and isinstance(right, int | float)

@@ -89,6 +89,11 @@ class Database(Closing):
         kept = [(sql, list(rows)) for sql, rows in changes]
 
         def change(database: sqlite3.Connection) -> None:
+            if [len(rows) for _, rows in kept] == [1]:
+                # A transaction by itself: in a busy process, each statement waits for Python's lock when it ends.
+                [(sql, [row])] = kept
+                database.execute(sql, row)
+                return
             with database:  # committed, or rolled back
                 database.execute("BEGIN IMMEDIATE")
                 for sql, rows in kept:

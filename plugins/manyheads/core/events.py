@@ -276,8 +276,10 @@ def words(event: AnyEvent) -> Words | None:
             return None
 
 
-async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncGenerator[AnyEvent, None]:
-    """Run `work` and yield its events as they happen; its return value comes last, as a `Result`.
+async def stream(
+    work: Callable[[Emit], Awaitable[Mapping[str, Any]]],
+) -> AsyncGenerator[list[AnyEvent], None]:
+    """Run `work` and yield its events as they happen, those of one moment together; its return value comes last, as a `Result`.
 
     Closing the iterator cancels the work; errors of the work are raised unchanged.
     """
@@ -286,9 +288,12 @@ async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncG
     task = asyncio.ensure_future(work(queue.put_nowait))
     task.add_done_callback(lambda done: queue.put_nowait(None))
     try:
-        while (event := await queue.get()) is not None:
-            yield event
-        yield Result(data=dict(await task))
+        events = list[AnyEvent | None]()
+        while None not in events:
+            events = [await queue.get(), *(queue.get_nowait() for _ in range(queue.qsize()))]
+            if happened := [event for event in events if event]:
+                yield happened
+        yield [Result(data=dict(await task))]
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

@@ -401,6 +401,8 @@ class Ecosystem(Closing):
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
         """Tokens by which each query exceeds the model's limit; None if the model does not state one."""
+        if all(each.done() for each in self._queries.begin(queries)):  # as after a look-up of them
+            return self._queries.unread(queries)
         return await asyncio.to_thread(self._queries.unread, queries)
 
     def expect(self, *queries: str) -> None:

@@ -43,6 +43,7 @@ class Budget:
     Attributes:
         spent: usage so far, with recorded and lost turns; of a folder's jobs, see `shared`.
         reserved: the most that the requests under way may use.
+        limited: whether there is any limit.
         shared: what a folder's jobs paid and reserved, over all starts and processes.
         stopped: the first refusal of this start.
     """
@@ -52,6 +53,7 @@ class Budget:
         self.spent, self.reserved = NOTHING, NOTHING
         self.shared: Shared | None = None
         self.stopped: BudgetError | None = None
+        self.limited = limits != BudgetConfig()
         self._began = time.monotonic()
 
     @classmethod
@@ -117,10 +119,6 @@ class Budget:
     def close(self) -> bool:
         """Share it no longer; returns whether no other process does."""
         return self.shared.close() if self.shared else True
-
-    @property
-    def limited(self) -> bool:
-        return self.limits != BudgetConfig()
 
     @property
     def overdue(self) -> bool:

@@ -420,8 +420,9 @@ class _Desk:
         kind, number, parts = message
         match kind:
             case "keep":
-                # on disk before the next request is paid
-                await self._job.journal_of(parts[0]).keep(*parts[1:])
+                journal = self._job.journal_of(parts[0])
+                journal.keep(*parts[1:])
+                await journal.written()  # on disk before the next request is paid
                 self.attempts._turns += 1  # pyright: ignore[reportPrivateUsage]
             case "state":
                 self._job.journal_of(parts[0]).state(*parts[1:])

@@ -135,21 +135,25 @@ class RunFolder:
             for stale in (RESULT, REPORT, MEASURE, TRACEBACK, ENDED):
                 (self.path / stale).unlink(missing_ok=True)
 
-    def note(self, event: AnyEvent) -> None:
-        """Save an event; a `Result` also to its own file, as well as the partial result when a stage begins."""
+    def note(self, *events: AnyEvent) -> None:
+        """Save events; a `Result` also to its own file, as well as the partial result when a stage begins."""
+        text = "".join(map(self._line, events)).encode()
+        # Opened each time: a thousand runs of one process would have a thousand open files.
+        with writing(self.path), opened(self._events_file, "ab") as log:
+            log.write(text)
+        for event in events:
+            if isinstance(event, Result):
+                self.go_live()
+                self._keep_result(event.data)
+                self.so_far = None
+            elif isinstance(event, Stage) and self.so_far and not self._resumed:
+                self._keep_result(self.so_far())
+
+    def _line(self, event: AnyEvent) -> str:
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
         if self.ranks:
             line["rank"] = self.ranks.popleft()
-        text = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
-        # Opened for each event: a thousand runs of one process would have a thousand open files.
-        with writing(self.path), opened(self._events_file, "ab") as log:
-            log.write(text)
-        if isinstance(event, Result):
-            self.go_live()
-            self._keep_result(event.data)
-            self.so_far = None
-        elif isinstance(event, Stage) and self.so_far and not self._resumed:
-            self._keep_result(self.so_far())
+        return f"{json.dumps(line, ensure_ascii=False)}\n"
 
     def _keep_result(self, data: Mapping[str, Any] | RunResult[Any]) -> None:
         with writing(self.path):

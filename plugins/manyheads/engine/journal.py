@@ -7,13 +7,14 @@ once. A changed request means that a prompt or the config was edited.
 import asyncio
 import json
 import sqlite3
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from platform import python_version
+from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from manyheads import __version__
@@ -59,7 +60,11 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
+        self._unwritten = set[asyncio.Future[None]]()
+        self._failure: BaseException | None = None
         self._lost: Usage | None = None
+        self._losing = Lock()
+        self._facts = dict[Fact, dict[str, Any]]()
         self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety=self.safety, alone=True, wait=1)
@@ -143,12 +148,31 @@ class Journal:
         with self._speaking("it cannot be copied"):
             return self._db.copy()
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile."""
-        write = _writers().submit(self.put, (place, digest, request, reply))
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
+        """Record a finished turn without blocking other runs; what must not happen before it is on disk awaits `written`."""
+        return self._written_soon(partial(self.put, (place, digest, request, reply)))
+
+    def _written_soon(self, act: Callable[[], None]) -> asyncio.Future[None]:
+        write = _writers().submit(act)
         self._writes.add(write)
         write.add_done_callback(self._writes.discard)
-        await asyncio.shield(asyncio.wrap_future(write))
+        kept = asyncio.wrap_future(write)
+        self._unwritten.add(kept)
+        kept.add_done_callback(self._note_end)
+        return kept
+
+    def _note_end(self, kept: asyncio.Future[None]) -> None:
+        self._unwritten.discard(kept)
+        self._failure = self._failure or kept.exception()
+
+    async def written(self) -> None:
+        """Wait until the turns kept so far, and the lost usage, are on disk; raises `JournalError` if one cannot be written."""
+        if self._unwritten:
+            await asyncio.wait(self._unwritten.copy())
+        if self._failure:
+            raise self._failure
 
     def fact(self, name: Fact) -> dict[str, Any]:
         """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, `notes` for
@@ -156,17 +180,21 @@ class Journal:
 
         Empty for a new run.
         """
+        if name in self._facts:  # read once: the file is busy while a turn is written to the disk
+            return self._facts[name]
         with self._speaking(f"its record of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             value = json.loads(row[0]) if row else {}
             if not isinstance(value, dict):
                 raise ValueError("it is not a mapping")
+            self._facts[name] = value
             return value
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """Store a fact; on return it is on disk."""
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
+        self._facts.pop(name, None)
 
     def notes(self, new: Sequence[str]) -> list[str]:
         """The notes of all starts, each once: those of the first are not found again."""
@@ -219,10 +247,17 @@ class Journal:
         return self._lost
 
     def lose(self, usage: Usage) -> None:
-        """Store the lost usage so far; on return it is on disk."""
+        """Store the lost usage so far, as `keep` does a turn."""
         if usage != self.lost:
-            self.state("lost", usage.model_dump())
             self._lost = usage
+            self._keep_lost()
+
+    def _keep_lost(self) -> None:
+        self._written_soon(self._write_lost)
+
+    def _write_lost(self) -> None:
+        with self._losing:  # the latest is the last that is written
+            self.state("lost", self.lost.model_dump())
 
     @contextmanager
     def _speaking(self, what: str) -> Generator[None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from manyheads.asking.roles import Roles
+from manyheads.asking.roles import Roles, current_roles
 from manyheads.base.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.base.papers import Literature
 from manyheads.base.resources import Resources
@@ -255,7 +255,7 @@ def roles_of(config: RunConfig) -> Roles:
     Raises:
         ConfigError: they do not fit the config.
     """
-    roles = Roles(Resources.of(config.paths), config.language)
+    roles = current_roles(Resources.of(config.paths), config.language)
     if problems := [*roles.problems(), *misfits(config, roles)]:
         more = len(problems) - 1
         others = f" and {more} more problems, which manyheads check lists" if more else ""

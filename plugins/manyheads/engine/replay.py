@@ -1,11 +1,12 @@
 """Recorded turns as answers: of a run that is resumed or forked, and of the provider `replay`."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
@@ -34,7 +35,7 @@ class Recorded:
         course: the config keys that determine the turns, besides the requests themselves.
         accept_changes: continue from a changed turn instead of stopping there.
         on_live: called once, before the first new turn.
-        on_ended: called after each turn, successful or not.
+        on_ended: called after each turn, successful or not, once its reply is on disk.
     """
 
     host: Host
@@ -64,6 +65,7 @@ class Recorded:
             ChangedError: the record at this place is of another request, or ends where the config changes the course,
                 and changes are not accepted.
         """
+        kept: asyncio.Future[None] | None = None
         try:
             request = request_of(turn, self.model_of(turn.speaker.model))
             digest = digest_of(request)
@@ -86,25 +88,30 @@ class Recorded:
                 )
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
-            with until_kept():
+            with until_kept() as later:
                 reply = await self._ask_host(turn, digest, asked)
+                record = _records(turn.reply_type).dump_python(reply, mode="json")
+                kept = self.journal.keep(turn.place, digest, asked, record)
                 # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
                 self.useful += reply.usage
                 self.writing += reply.usage
-                try:
-                    await self.journal.keep(
-                        turn.place, digest, asked, _records(turn.reply_type).dump_python(reply, mode="json")
-                    )
-                except JournalError:
-                    self.useful -= reply.usage
-                    raise
-                finally:
-                    self.writing -= reply.usage
+                kept.add_done_callback(partial(self._note_kept, reply.usage))
+                if later or recorded:
+                    await self.journal.written()
             if recorded:  # replaced: it stays paid
                 with suppress(*DAMAGES):
                     self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
-            return reply
+            return reply  # the next prompt is made meanwhile
         finally:
+            if kept is None:
+                self.on_ended()
+
+    def _note_kept(self, usage: Usage, kept: asyncio.Future[None]) -> None:
+        """A reply is on disk, or could not be written."""
+        self.writing -= usage
+        if kept.exception():
+            self.useful -= usage
+        with suppress(JournalError):  # the next request meets it, too
             self.on_ended()
 
     async def _ask_host(self, turn: Turn[R], digest: str, asked: dict[str, Any]) -> Reply[R]:

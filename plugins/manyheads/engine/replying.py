@@ -9,10 +9,10 @@ import asyncio
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -60,6 +60,11 @@ _SLOT = re.compile(
 
 def plain(name: str) -> str:
     """A name as it is compared: `Expected results`, `expected-results` and `ExpectedResults` are one."""
+    return _plain(name) if len(name) < 50 else _plain.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
@@ -103,11 +108,16 @@ class Fitting:
     def fit(self, value: Mapping[str, Any], part: Schema | None = None, path: str = "") -> dict[str, Any]:
         """An object under the form's names; raises `UnreadableError` if one has two values."""
         parts = (part or self._schema)["properties"]
-        names = {plain(name): name for name in parts}
-        names = (names if len(names) == len(parts) else {}) | {name: name for name in parts}
-        fitted = unique((names.get(key, names.get(plain(key), key)), each) for key, each in value.items())
+        fitted = value if value.keys() <= parts.keys() else unique(self._named(value, parts))
         self._unknown[path] = {name: each for name, each in fitted.items() if name not in parts}
         return {name: self._value(fitted[name], parts[name], path + name) for name in parts if name in fitted}
+
+    @staticmethod
+    def _named(value: Mapping[str, Any], parts: Schema) -> Iterator[tuple[str, Any]]:
+        """The fields of an object under the form's names, as far as it has them."""
+        names = {plain(name): name for name in parts}
+        names = (names if len(names) == len(parts) else {}) | {name: name for name in parts}
+        return ((names.get(key, names.get(plain(key), key)), each) for key, each in value.items())
 
     def fault(self, error: Any) -> tuple[str, object]:
         """The path of one of pydantic's errors and what stands there; of a missing field the key that looks like it."""

@@ -80,16 +80,23 @@ class AuthorRecall:
     prompts: Prompts
     count: int
     insiders: set[str] = field(default_factory=set[str])
+    _last: tuple[object, str] = (None, "")
+    """What was looked up last, and the passage: the members of a turn have the same."""
 
     async def __call__(self, turn: Turn[Any]) -> str:
         """For a speaker who can invite them: by a tool, or by a field of the reply."""
         by_tool = any(tool.name == INVITE for tool in turn.tools)
         if not by_tool and not issubclass(turn.reply_type, Seeks):
             return ""
-        exclude = {turn.speaker.name, *self.insiders}
-        scientists = await self.literature.find_scientists(turn.recall or "", self.count, exclude=exclude)
-        variables = {"scientists": scientists, "by_tool": by_tool}
-        return self.prompts.render("partials/recall.md.j2", variables) if scientists else ""
+        query, exclude = turn.recall or "", frozenset({turn.speaker.name, *self.insiders})
+        asked = (self.literature, query, exclude, by_tool)
+        if self._last[0] != asked:
+            scientists = await self.literature.find_scientists(query, self.count, exclude=exclude)
+            variables = {"scientists": scientists, "by_tool": by_tool}
+            passage = self.prompts.render("partials/recall.md.j2", variables) if scientists else ""
+            self._last = asked, passage
+            return passage
+        return self._last[1]
 
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
@@ -265,12 +272,14 @@ class Session:
                         await system.run(run)
                 return result(finished=True).model_dump(mode="json")
 
-            async for event in await stack.enter_async_context(aclosing(stream(work))):
-                folder.note(event)
-                if isinstance(event, Result) and (fault := await asyncio.to_thread(folder.report)):
-                    folder.note(warned := Warned(message=fault))
-                    yield warned
-                yield event
+            async for events in await stack.enter_async_context(aclosing(stream(work))):
+                await parts.journal.written()  # a reply is told once it is kept
+                folder.note(*events)
+                for event in events:
+                    if isinstance(event, Result) and (fault := await asyncio.to_thread(folder.report)):
+                        folder.note(warned := Warned(message=fault))
+                        yield warned
+                    yield event
 
     def _below(self, stack: AsyncExitStack, make_host: HostFactory, folder: RunFolder) -> Below:
         """For the runs below the folder: one budget for them and for the run itself, over all starts."""
@@ -371,6 +380,7 @@ class Session:
             make_folder(self.folder)
         journal = self.journal(self.folder / JOURNAL)
         stack.callback(journal.close)
+        stack.push_async_callback(_last_turns, journal)
         self.locked()
         if self.accept_changes:
             return journal
@@ -398,13 +408,15 @@ class Session:
             journal.lose(_lost(ledger.spent + unsure, recorded.useful))
 
         async def before() -> None:
+            await journal.written()
             keep_lost()
+            await journal.written()
             await journal.settled()
 
         recorded = Recorded(
             Budgeted(host, ledger.asking, self.meter, *meters, before=before),
             journal,
-            lambda alias: self._identities[alias],
+            lambda alias: self.config.models[alias].identity(),
             course=self.config.course(),
             accept_changes=self.accept_changes,
             on_live=go_live,
@@ -469,6 +481,12 @@ async def offhand(
         traced = Traced(attended, config.models, system=config.system)
         budgeted = Budgeted(traced, Budget(config.budget).asking)
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
+
+
+async def _last_turns(journal: Journal) -> None:
+    """Wait for what is still being written when a run ends early; its errors are not the reason."""
+    with suppress(JournalError):
+        await journal.written()
 
 
 def _models(config: RunConfig) -> dict[str, ModelConfig]:

@@ -30,6 +30,8 @@ def _tracer() -> "Tracer | None":
         from opentelemetry import trace
     except ImportError:
         return None
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):  # the app has set none
+        return None
     return trace.get_tracer("manyheads", __version__)
 
 

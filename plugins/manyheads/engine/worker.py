@@ -301,17 +301,22 @@ class MirroredJournal(Journal):
         self._wire, self._mirror, self._unsettled = wire, mirror, False
         self._name = mirror.name_of(path)
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
         """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
         self._wire.send("keep", self._name, place, digest, request, reply, at_once=True)
-        await super().keep(place, digest, request, reply)
+        return super().keep(place, digest, request, reply)
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """See `Journal.state`."""
         super().state(name, value)
         self._wire.send("state", self._name, name, self._wire.placeless(dict(value)))
         self._unsettled = True
+
+    def _keep_lost(self) -> None:
+        self.state("lost", self.lost.model_dump())
 
     def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """See `Journal.give_up`."""

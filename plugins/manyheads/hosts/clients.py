@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -10,8 +11,9 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
 from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
@@ -59,6 +61,9 @@ from manyheads.models.requests import (
     usage_of,
 )
 from manyheads.team.team import Invitations
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)
@@ -154,11 +159,15 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
     Without retries, as only the governor retries; and the SDK reads only what `SoundTransport` finds sound.
     """
     settings: dict[str, Any] = {"timeout": config.timeout}
+    known: dict[str, Any] = {}
+    if urlsplit(server_address(config)).scheme == "http" and not getproxies():
+        # Nothing is encrypted: reading all authorities' certificates takes longer than a request. This one trusts nobody.
+        known["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     match config.provider:
         case "ollama":
             import httpx
 
-            transport = SoundTransport(httpx.AsyncClient(), config.provider)
+            transport = SoundTransport(httpx.AsyncClient(**known), config.provider)
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
                 settings["auth"] = (unquote(login.username), unquote(login.password or ""))
@@ -168,12 +177,43 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
         case _:
             from openai import DefaultAsyncHttpxClient as HttpClient
     transport = (
-        BatchTransport(HttpClient(), config.provider)
+        BatchTransport(HttpClient(**known), config.provider)
         if config.batch
-        else SoundTransport(HttpClient(), config.provider, steering(config))
+        else SoundTransport(HttpClient(**known), config.provider, steering(config))
     )
     client = HttpClient(transport=cast(Any, transport))
     return {**settings, "max_retries": 0, "http_client": client}, client.aclose
+
+
+def as_made(client: "AsyncOpenAI") -> "AsyncOpenAI":
+    """OpenAI's client, which sends chat completions as a framework has made them.
+
+    It would compare each part of them with all types of its API, which finds nothing and takes as long as sending them.
+    """
+    from openai import NotGiven, Omit
+    from openai.types.chat import ChatCompletion
+
+    completions: Any = client.chat.completions
+    usual = completions.create
+
+    async def create(**arguments: Any) -> Any:
+        body = {name: each for name, each in arguments.items() if not isinstance(each, NotGiven | Omit)}
+        if body.get("stream") or any(name in body for name in FURTHER):
+            return await usual(**arguments)
+        body |= body.pop("extra_body", None) or {}
+        return await client.post(
+            "/chat/completions",
+            body=body,
+            cast_to=ChatCompletion,
+            options={"security": {"bearer_auth": True}},
+        )
+
+    completions.create = create
+    return client
+
+
+FURTHER = ("extra_headers", "extra_query", "timeout")
+"""Arguments of OpenAI's SDK besides the body."""
 
 
 class ServedModel(ABC, Generic[C]):

@@ -54,13 +54,13 @@ Answer: TypeAlias = tuple[int, Any]
 
 
 @contextmanager
-def until_kept() -> Generator[None]:
+def until_kept() -> Generator[list[Callable[[], None]]]:
     """Batches forget the answers to what is asked in this block at its end, when they are on disk, or no valid replies: before that, a
     command that was killed would pay for them again."""
     token = RECORDED.set(later := list[Callable[[], None]]())
     kept = False
     try:
-        yield
+        yield later
         kept = True
     except ReplyError:  # asked again, it has another answer
         kept = True

@@ -26,6 +26,8 @@ from manyheads.team.tools import (
 
 T = TypeVar("T")
 R = TypeVar("R", bound=ReplyModel)
+Shown = Callable[[], str]
+"""The discussion as a guest is shown it; made only for one who is asked."""
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
 """Words that models write for "nobody", folded."""
 
@@ -194,7 +196,7 @@ async def speakers(
 
 
 async def speak(
-    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
+    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: Shown
 ) -> tuple[R | None, list[Guest]]:
     """Ask a speaker in an open discussion; returns the reply, None without a valid one, and the guests' answers."""
     asking = _WithGuests(run, team, replace(question, spare=True), context)
@@ -203,7 +205,7 @@ async def speak(
 
 
 async def ask_with_advice(
-    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
+    run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: Shown
 ) -> Reply[R]:
     """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again.
 
@@ -266,7 +268,7 @@ class _WithGuests:
     """One speaker's question with the right to ask guests."""
 
     def __init__(
-        self, run: Run[Any, DiscussionSettings], team: Team, question: Question, context: str
+        self, run: Run[Any, DiscussionSettings], team: Team, question: Question, context: Shown
     ) -> None:
         self.run, self.team, self.question, self.context = run, team, question, context
         self.heard = list[Guest]()
@@ -340,7 +342,7 @@ class _WithGuests:
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
         guest = self.run.scientist("scientist", self.run.literature.scientist(name))
-        shown = {"team": self.team.profiles(), "stage": stage, "context": self.context, "remark": remark}
+        shown = {"team": self.team.profiles(), "stage": stage, "context": self.context(), "remark": remark}
         variables = {"asker": by, "question": words, **shown}
         question = Question(
             stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested

@@ -38,6 +38,7 @@ from manyheads.hosts.clients import (
     Ledger,
     OneAgent,
     ServedModel,
+    as_made,
     run_tool,
     tool_call,
 )
@@ -71,7 +72,7 @@ class NativeModel(ServedModel[Client]):
                 from agent_framework_openai import RawOpenAIChatCompletionClient
                 from openai import AsyncOpenAI
 
-                client: Any = AsyncOpenAI(api_key=key, base_url=config.address, **sdk)
+                client: Any = as_made(AsyncOpenAI(api_key=key, base_url=config.address, **sdk))
                 return RawOpenAIChatCompletionClient(config.name, async_client=client)
             case "anthropic":
                 from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from manyheads.asking.replies import Abstract
 from manyheads.config import PERSON
@@ -62,7 +63,8 @@ async def write_abstract(
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
         variables = {"topic": topic, "idea": run.wording(idea)}
         question = Question(STAGE, turn, leader, "leader", "draft", variables, "leader", recall=idea.title)
-        return (await ask_with_advice(run, team, question, Abstract, context=run.wording(idea))).value
+        context = partial(run.wording, idea)
+        return (await ask_with_advice(run, team, question, Abstract, context=context)).value
 
     async def rewrite(turn: int) -> Abstract:
         question = Question(
@@ -99,7 +101,8 @@ async def revise(
         question = Question(
             STAGE, turn, leader, "leader", task, {**known, **reviews}, "leader", recall=recall
         )
-        return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
+        context = partial(run.wording, current)
+        return (await ask_with_advice(run, team, question, Revision, context=context)).value
 
     await write(run, team, manuscript, opening, current.turn)
 
@@ -124,7 +127,7 @@ async def write(
                 STAGE, turn, speaker.speaker, "scientist", "revise", manuscript.prompt_variables(turn - before),
                 recall=manuscript.idea.title, spare=True,
             )  # fmt: skip
-            context = run.wording(manuscript.current)
+            context = partial(run.wording, manuscript.current)
             reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
             if reply:
                 manuscript.add(reply.value, speaker.name, turn)

@@ -181,7 +181,7 @@ async def propose_ideas(
         kind = run.reply_type("scientist", "idea", Idea)
         if previous or model.provider != HUMAN:  # a person is not asked what has one answer
             kind = idea_after(kind, number - 1 if previous else 0)
-        reply, guests = await speak(run, team, question, kind, context=archive.text())
+        reply, guests = await speak(run, team, question, kind, context=archive.text)
         if reply is None:
             continue
         more: dict[str, Any] = {"round": len(discarded) + 1, **({} if previous else {"builds_on": None})}

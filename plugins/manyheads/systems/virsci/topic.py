@@ -95,7 +95,7 @@ async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Seque
         question = Question(
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
         )
-        reply, guests = await speak(run, team, question, Remark, context=thread.text())
+        reply, guests = await speak(run, team, question, Remark, context=thread.text)
         if reply:
             thread.add(member, run.wording(reply), guests)
     return thread

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 from manyheads.core import led
@@ -90,7 +91,7 @@ class _Poll:
             recall=self.recall, names=[self.ideas[place].title for place in order], spare=True,
         )  # fmt: skip
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(order))
-        context = run.roles.prompts.render("partials/candidates.md.j2", variables)
+        context = partial(run.roles.prompts.render, "partials/candidates.md.j2", variables)
         reply = await run.spare(STAGE, ask_with_advice(run, self.team, question, kind, context=context))
         if reply is None:
             return None

@@ -18,7 +18,7 @@ from support.faults import Fault
 from support.files import FileServer
 from support.hosts import BOTH, HOSTS
 from support.llm import LLM
-from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, committee, tei
+from support.manuscripts import ABSTRACT, CAPTION, REFERENCES, SECTIONS, TITLE, committee, tei
 from support.pdfs import TITLE as HEAD
 from support.pdfs import body, heading, typeset
 from support.requests import Request
@@ -408,7 +408,8 @@ def of_title(llm: LLM, title: str) -> Request:
 async def test_without_tools_the_whole_paper_is_shown_where_it_fits(run: Play) -> None:
     played = await run(BY_FIELD, inquiries=inquiries("clarity"))
     for request in (*of(played, "ExpertAnswer"), *of(played, "WrittenReview")):
-        assert all(text in request.asking for text in SECTIONS.values())
+        shown = (*SECTIONS.values(), ABSTRACT, CAPTION)
+        assert [request.asking.count(text) for text in shown] == [1] * len(shown)
         assert "You do not see" not in request.asking
         assert not request.tools
     assert all(SECTIONS["3", "Results"] not in each.asking for each in of(played, "Inquiries"))

@@ -15,7 +15,7 @@ from manyheads.models.governor import ToolsRefusedError
 from manyheads.models.requests import size_of
 from manyheads.systems.mamorx import tools
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
-from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
+from manyheads.systems.mamorx.paper import ABSTRACT, Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.replies import SectionChoice
 from manyheads.systems.mamorx.result import CitedWork, FigureNote
 from manyheads.systems.mamorx.review import ReviewForm, form_of
@@ -205,15 +205,18 @@ class ReviewDesk:
         return reading_tools(self.run, self.run.roles.card(role).tools)
 
     async def text(self, stage: str, role: str, *, purpose: str, **question: Any) -> Mapping[str, Any]:
-        """The paper in a prompt: all of it if it fits; else sections chosen by the role, as many as fit."""
-        chapters = self.run.material.all_chapters
+        """The paper in a prompt: all that its overview does not tell, if it fits; else sections chosen by the role, as many as fit."""
+        overview, every = self.overview(), self.run.material.all_chapters
+        told = {ABSTRACT, *(figure.name for figure in overview["figures"])}
+        chapters = [one for one in every if one.name not in told] or every
         room = int(4 * SHARE * self.run.config.models[self.people[role].model].window)  # in letters
         if 4 * size_of([Message("".join(one.text for one in chapters))]) <= room:
             return {"chapters": chapters, "left_out": []}
-        shown: dict[str, Any] = {"purpose": purpose, "manuscript": self.overview()}
+        shown: dict[str, Any] = {"purpose": purpose, "manuscript": overview}
         reply = await self.ask(stage, role, "choose", SectionChoice, **question, **shown)
         named = (self.run.material.chapter(name) for name in reply.value.sections)
-        chosen = fitting(list({one.name: one for one in named if one}.values()) or chapters, room)
+        known = {one.name: one for one in named if one and one.name not in told}
+        chosen = fitting(list(known.values()) or chapters, room)
         names = {one.name for one in chosen}
         return {"chapters": chosen, "left_out": [one.name for one in chapters if one.name not in names]}
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse, says_nothing
 from manyheads.systems.baselines.replies import Analysis
 from manyheads.systems.virsci.replies import Idea, Vote
+from support.turns import LOOK_UP
 
 
 def says(text: str) -> bool:
@@ -139,12 +141,14 @@ class Scripted(StructuredHost):
     def __init__(self, *texts: str, attempts: int = 3) -> None:
         super().__init__(attempts)
         self.texts, self.threads = list(texts), list[Sequence[Message]]()
+        self.turns, self.failed = list[Turn[Any]](), False
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         self.threads.append(thread)
+        self.turns.append(turn)
         text = self.texts.pop(0)
         usage = Usage(input_tokens=100, output_tokens=10, calls=1, cost=0.5)
-        calls = (ToolCall(name="search", arguments={"n": len(self.threads)}),)
+        calls = (ToolCall(name="search", arguments={"n": len(self.threads)}, failed=self.failed),)
         return Raw(text, "m-1", usage, calls, truncated=text.endswith("<length>"))
 
 
@@ -226,6 +230,68 @@ async def test_a_reply_that_its_check_refuses_is_asked_again() -> None:
     reply = await host.ask(turn(check=check))
     assert reply.value.choice == 2
     assert "there are 3 ideas" in host.threads[1][-1].text
+
+
+def letters(thread: Sequence[Message]) -> int:
+    return sum(len(message.text) for message in thread)
+
+
+PAPERS = f"<paper>\n{'Owls hear mice under snow. ' * 200}\n</paper>"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"thought": "x", ?, "choice": 2}',
+        '{"thought": {"why": "It is close."}, "choice": 2}',
+        '{"thoughts": "It is close.", "choice": 2}',
+        '{"thought": "x", "choice": 1, "choice": 2}',
+        '{"thought": "x", "choice": 1}\n{"thought": "y", "choice": 2}',
+        '[{"thought": "x", "choice": 1}, {"thought": "y", "choice": 2}]',
+    ],
+)
+async def test_a_whole_reply_is_mended_once_without_the_question(bad: str) -> None:
+    host = Scripted(bad, bad, GOOD)
+    asked = replace(turn(), thread=(Message(PAPERS),), tools=(LOOK_UP,), recall="owls")
+    await host.ask(asked)
+    whole, alone, again = host.threads
+    assert letters(alone) < 0.3 * letters(whole)
+    assert [message.sender for message in alone] == ["user", "assistant", "user"]
+    assert (alone[0].text, alone[1].text) == (form(Vote), bad)
+    assert 'search {"n": 1}' in alone[2].text
+    assert (*whole, *alone[1:]) == again[:3], "the question again, and what has been said is added to it"
+    assert [(each.tools, each.recall) for each in host.turns] == [((LOOK_UP,), "owls"), *[((), None)] * 2]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"thought": "x", "choice": 0}',
+        '{"thought": "x", "choice": "the last"}',
+        '{"choice": 2}',
+        '{"thought": null, "choice": 2}',
+        '{"thought": "...", "choice": 2}',
+        '{"thought": "It is close',
+        '{"thought": "x", ?, "choice": 2',
+        f"{GOOD}<length>",
+        "I take the second.",
+        "",
+    ],
+)
+async def test_what_a_reply_lacks_needs_the_question(bad: str) -> None:
+    host = Scripted(bad, GOOD)
+    await host.ask(replace(turn(), thread=(Message(PAPERS),)))
+    whole, again = host.threads
+    assert (*whole,) == again[: len(whole)]
+
+
+async def test_who_has_not_read_its_material_is_asked_the_question_again() -> None:
+    host = Scripted('{"thought": {"why": "x"}, "choice": 2}', GOOD)
+    host.failed = True
+    read = replace(LOOK_UP, material=True)
+    await host.ask(replace(turn(), tools=(read,)))
+    assert (*host.threads[0],) == host.threads[1][:2]
+    assert [(each.tools, each.may_call) for each in host.turns] == [((read,), True)] * 2
 
 
 async def test_an_error_keeps_the_raw_text_and_says_what_to_do() -> None:

@@ -11,8 +11,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from manyheads.base.errors import ReplyError
-from manyheads.core import Tool, ToolCall, Turn
+from manyheads.core import Image, Message, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.models.abilities import remember
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting
@@ -32,6 +33,10 @@ async def invite(asked: Invitation) -> str:
 
 def tool(run: Callable[[Invitation], Awaitable[str]] = invite, name: str = "invite") -> Tool:
     return Tool(name, "Invite a scientist.", Invitation, run)
+
+
+async def near(asked: Turn[Any]) -> str:
+    return "<bank>who is near</bank>"
 
 
 Ask = Callable[..., Awaitable[tuple[ToolCall, ...]]]
@@ -105,9 +110,12 @@ async def test_a_cancelled_turn_ends_its_tools(llm: LLM, ask: Ask) -> None:
     await asyncio.wait_for(ended.wait(), 1)
 
 
-@pytest.mark.parametrize("wire", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("wire", "both"),
+    [("openai", False), ("openai", True), pytest.param("anthropic", False, marks=pytest.mark.slow)],
+)
 async def test_who_is_asked_again_still_sees_what_it_has_looked_up(
-    llm: LLM, host: Hosting, wire: str
+    llm: LLM, host: Hosting, wire: str, both: bool
 ) -> None:
     ran: list[str] = []
 
@@ -120,20 +128,34 @@ async def test_who_is_asked_again_still_sees_what_it_has_looked_up(
     llm.tool_calls = [("invite", {"name": "Bo"}), ("invite", {"name": "Al"})]
     llm.faults.append(Fault("missing", times=2, when=lambda request: len(llm.requests) > 1))
     config = model(llm, provider=wire, base_url=llm.base_url if wire == "openai" else llm.url)
-    async with host(config) as on:
-        reply = await on.ask(turn(tools=(tool(once),)))
+    remember(config, both=both)
+    async with host(config, near) as on:
+        reply = await on.ask(turn(tools=(tool(once),), recall="graphs" if both else None))
     assert (sorted(ran), reply.attempts, llm.calls) == (["Al", "Bo"], 3, 4)
+    first, tools = llm.requests[0].messages, llm.requests[0].body["tools"]
     for again in llm.requests[2:]:
-        assert not again.body.get("tools"), "so that the server can hold the model to the form"
+        assert again.tools == [], "so that the server can hold the model to the form"
+        assert again.body.get("tools") == (tools if both else None), "the same, so that they stay cached"
         assert again.has_form == (wire == "openai")
-        [question] = [said.text for said in again.messages if said.text.startswith("What do you say?")]
-        looked_up, form = question.split("## The form of your answer")
-        assert looked_up.count("ADVICE of Bo") == looked_up.count("the archive is closed") == 1
-        assert "\n</lookup> #" not in looked_up, "it stays in its fence"
-        assert '"remark":' in form
+        assert again.messages[: len(first)] == first, "what is new is added"
+        assert again.text.count("ADVICE of Bo") == again.text.count("the archive is closed") == 1
+        assert "\n</lookup> #" not in again.text, "it stays in its fence"
         roles = [said.role for said in again.messages if said.role != "system"]
         assert roles == ["user", *["assistant", "user"] * (len(roles) // 2)], "in turn"
     assert [call.failed for call in reply.tool_calls] == [False, True]
+
+
+async def test_a_whole_reply_is_mended_without_the_question(llm: LLM, host: Hosting) -> None:
+    llm.tool_calls = [("invite", {"name": "Bo"})]
+    llm.faults.append(Fault("wrong_type", when=lambda request: len(llm.requests) > 1))
+    question = Message(f"What do you say?\n\n{'Owls hear mice under snow. ' * 200}", images=(Image(b"owl"),))
+    async with host(model(llm, vision=True)) as on:
+        reply = await on.ask(turn(question, tools=(tool(),)))
+    first, _, again = llm.requests
+    assert (reply.attempts, again.body.get("tools"), again.pictures) == (2, None, [])
+    assert len(again.text) < 0.3 * len(first.text)
+    assert "Bo says hello 1 times" in again.text
+    assert again.schema == first.schema
 
 
 async def test_tools_that_alone_hold_the_material_stay_until_one_has_answered(
@@ -157,10 +179,13 @@ async def test_a_reply_that_was_cut_off_is_not_sent_back_whole(llm: LLM, host: H
     assert len(answer.text) < 400
 
 
-@pytest.mark.parametrize("unasked", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("unasked", "both"), [(False, False), (False, True), pytest.param(True, False, marks=pytest.mark.slow)]
+)
 async def test_a_model_that_only_calls_tools_must_answer_at_last(
-    llm: LLM, ask: Ask, unasked: bool, monkeypatch: pytest.MonkeyPatch
+    llm: LLM, ask: Ask, unasked: bool, both: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    remember(model(llm), both=both)
     heard: list[str] = []
 
     async def listen(asked: Invitation) -> str:
@@ -179,6 +204,7 @@ async def test_a_model_that_only_calls_tools_must_answer_at_last(
     else:
         assert len(await ask(tool(listen))) == len(heard) == TOOL_ROUNDS
         assert llm.calls == TOOL_ROUNDS + 1
+        assert not both or llm.requests[-1].body["tools"] == llm.requests[0].body["tools"]
 
 
 @pytest.mark.parametrize("words", [0, 100])
@@ -220,11 +246,8 @@ async def test_turns_with_tools_do_not_meet(llm: LLM, host: Hosting) -> None:
 
 
 async def test_what_the_hook_recalls_stays_beside_tool_results(llm: LLM, host: Hosting) -> None:
-    async def recall(asked: Turn[Any]) -> str:
-        return "<bank>who is near</bank>"
-
     llm.tool_calls = [("invite", {"name": "Bo"})]
-    async with host(model(llm), recall) as on:
+    async with host(model(llm), near) as on:
         await on.ask(turn(tools=(tool(),), recall="graphs"))
     assert all(request.text.count("<bank>who is near</bank>") == 1 for request in llm.requests)
     assert llm.calls == 2

@@ -90,8 +90,8 @@ class DirectHost(ClientHost[LLM]):
         served = self.model(turn.speaker.model)
         ledger = Ledger(model=served.config.name, warn=warn)
         if turn.recall is not None and (passage := await self._recall(turn)):
-            *before, last = thread
-            thread = (*before, Message(with_passage(turn, last.text, passage), images=last.images))
+            first, *rest = thread
+            thread = (Message(with_passage(turn, first.text, passage), images=first.images), *rest)
         refuse_images(turn.speaker.model, served.config, images=any(each.images for each in thread))
         messages = [{"role": "system", "content": turn.speaker.system}, *map(_sent, thread)]
         tools = {tool.name: tool for tool in turn.tools if served.config.calls_tools}
@@ -123,7 +123,9 @@ class DirectHost(ClientHost[LLM]):
 
         async def send(fitting: Sequence[Sent], tokens: int, form: Mapping[str, Any]) -> Sent:
             body = {"model": served.config.name, "messages": fitting, **form}
-            call = served.client.asked(body | ({"tools": offered} if offered else {}))
+            if offered:
+                body |= {"tools": offered, "tool_choice": "auto" if turn.may_call else "none"}
+            call = served.client.asked(body)
             return await served.counted(call, ledger, tokens, _spent)
 
         answer = await served.request(messages, count, send, ledger, turn.reply_type, tools=bool(tools))

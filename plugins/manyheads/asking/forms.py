@@ -67,12 +67,14 @@ class Unusable:
         faults: the invalid fields, each with its value.
         words: for a wrong length the words found and the words requested; for an unreadable object the line and what
             stands there, or 0 and a key given twice.
+        formal: whether the reply says all that is asked for, in a form that cannot be read: no question is needed to mend it.
     """
 
     kind: str
     problem: str
     faults: tuple[tuple[str, object], ...] = ()
     words: tuple[int, str] = (0, "")
+    formal: bool = False
 
 
 @cache
@@ -136,8 +138,8 @@ class Forms:
             self._made[kind] = Form(self.prompts.render("form.md.j2", variables).strip(), words)
         return self._made[kind]
 
-    def again(self, kind: type[ReplyModel], why: Unusable) -> str:
-        """The message to a model whose reply is invalid."""
+    def again(self, kind: type[ReplyModel], why: Unusable, *, alone: bool = False) -> str:
+        """The message to a model whose reply is invalid; `alone`: it sees the form, and no question."""
         asked = self._of(kind).fields
         faults = [
             {"field": name, "wrote": brief(wrote), "near": isinstance(wrote, Missing) and wrote}
@@ -146,7 +148,8 @@ class Forms:
         ]
         said, wanted = why.words
         about = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
-        return self.prompts.render("again.md.j2", {**about, "plain": issubclass(kind, PlainText)}).strip()
+        about |= {"plain": issubclass(kind, PlainText), "alone": alone}
+        return self.prompts.render("again.md.j2", about).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""

@@ -64,7 +64,14 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 
 
 class UnreadableError(ValueError):
-    """The text has no readable object. `place`: the line that is broken and what stands there, or 0 and a key given twice."""
+    """The text has no readable object.
+
+    Attributes:
+        place: the line that is broken and what stands there, or 0 and a key given twice.
+        closed: whether the object has its end.
+    """
+
+    closed = True
 
     def __init__(self, problem: str, place: tuple[int, str] = (0, ""), kind: str = "unreadable") -> None:
         super().__init__(problem)
@@ -104,6 +111,7 @@ def objects(text: str) -> list[Found]:
         except UnreadableError as error:
             problem, at = error, _closing(text, mark.start())
             if not at:
+                error.closed = False
                 raise
         else:
             found.append(Found(value, text[since : mark.start()]))

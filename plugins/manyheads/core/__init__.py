@@ -114,6 +114,7 @@ class Turn(Generic[R]):
     Attributes:
         thread: everything the speaker sees, oldest first; ends with a user message.
         tools: tools for the speaker, if its model supports tool calls.
+        may_call: whether it may call them; where not, they are sent all the same, so that what is cached still fits.
         recall: query of the host's retrieval hook to the author knowledge bank, None for no look-up.
         check: the fault of a reply that fits its schema, None if there is none.
         forms: the wording of the reply's form; the shipped one when None.
@@ -135,6 +136,7 @@ class Turn(Generic[R]):
     nested: bool = False
     task: str = ""
     spare: bool = False
+    may_call: bool = True
 
 
 class ToolCall(BaseModel):

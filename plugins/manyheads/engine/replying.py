@@ -170,6 +170,8 @@ _DIFFERS = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Words that introduce another's answer, or an example."""
+_UNLIKE = frozenset(("string_type", "list_type", "dict_type", "model_type", "model_attributes_type"))
+"""Faults of a value that says what is asked for in another form."""
 _WRAPS = re.compile(
     "response|reply|answer|result|output|json|arguments|args|parameters|input|function|toolcalls?"
 )
@@ -213,7 +215,8 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
             return read(_told(reply_type, prose(text)))
         return _answer(found, reply_type, read)
     except UnreadableError as error:
-        raise UnusableReplyError(error.kind, str(error), words=error.place) from error
+        formal = error.closed and error.place != (0, "")
+        raise UnusableReplyError(error.kind, str(error), words=error.place, formal=formal) from error
 
 
 def _told(kind: type[ReplyModel], text: str) -> dict[str, Any]:
@@ -243,7 +246,7 @@ def _answer(found: Sequence[Found], kind: type[R], read: Callable[[dict[str, Any
     if problem:
         raise problem
     if not clear:
-        raise UnusableReplyError("several", "it gave several answers; give one")
+        raise UnusableReplyError("several", "it gave several answers; give one", formal=True)
     return taken or read(next(each.dicts[-1] for each in reversed(found) if each.dicts))
 
 
@@ -253,7 +256,8 @@ def _one_of(found: Found, kind: type[R], read: Callable[[dict[str, Any]], R]) ->
     answers = [_unwrapped(each, kind, fields) or each for each in found.dicts]
     answers = [each for each in answers if fields & {*map(plain, each)}]
     if any(each != answers[0] for each in answers):
-        raise UnusableReplyError("several", f"it gave {len(answers)} answers in a list; give one")
+        problem = f"it gave {len(answers)} answers in a list; give one"
+        raise UnusableReplyError("several", problem, formal=True)
     return read(answers[0]) if answers else None
 
 
@@ -302,8 +306,10 @@ def _read(kind: type[R], words: Collection[str], answer: Mapping[str, Any]) -> R
     try:
         value = read_as(kind, fitting.fit(answer))
     except ValidationError as error:
-        wrote = dict(map(fitting.fault, error.errors(include_url=False, include_context=False)))
-        raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
+        errors = error.errors(include_url=False, include_context=False)
+        wrote = dict(map(fitting.fault, errors))
+        formal = all(wrote.values()) and {each["type"] for each in errors} <= _UNLIKE | {"missing"}
+        raise UnusableReplyError("fields", describe(error), tuple(wrote.items()), formal=formal) from error
     if copied := fitting.copied:
         raise UnusableReplyError("copied", f"{', '.join(copied)}: says nothing", tuple(copied.items()))
     if fitting.longest > LONGEST:
@@ -333,6 +339,8 @@ class StructuredHost(Brake, ABC):
 
     metered = False
     """Whether each request of `native` goes by `METER`; else a whole `native` counts as one until its usage is known."""
+    remembers = False
+    """Whether `native` knows what was looked up in earlier attempts."""
 
     def __init__(self, attempts: int = 3) -> None:
         super().__init__()
@@ -341,6 +349,10 @@ class StructuredHost(Brake, ABC):
     @abstractmethod
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One turn of the host's own agent on `thread`; `warn` collects warnings."""
+
+    def keeps_tools(self, turn: Turn[Any]) -> bool:
+        """Whether `native` can send the turn's tools, allow no call, and have the server enforce the reply's schema."""
+        return False
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.
@@ -352,9 +364,11 @@ class StructuredHost(Brake, ABC):
         forms, began, warn, asked = forms_of(turn), time.monotonic(), list[str](), turn
         usage, calls, unusable, measured = NOTHING, tuple[ToolCall, ...](), list[str](), False
         said = list[Message]()  # the invalid replies, each with the request to repeat it
+        alone = False  # whether the form stands for the question: the last reply needs no more
         while True:
             attempt = len(unusable) + 1
-            raw = await self._metered(asked, (*_with_lookups(asked, calls), *said), warn)
+            question = (Message(forms.form(turn.reply_type)),) if alone else with_form(turn)
+            raw = await self._metered(asked, (*question, *said), warn)
             text, model = printable(raw.text), printable(raw.model)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
@@ -384,8 +398,12 @@ class StructuredHost(Brake, ABC):
                 answer = text.strip()[:LONG] or "(nothing)"
                 if raw.truncated and len(answer) > TAIL:
                     answer = f"… {answer[-TAIL:]}"
-                said += Message(answer, "assistant"), Message(forms.again(turn.reply_type, problem.why))
-                asked = _again(turn, calls)
+                unread = any(tool.material for tool in turn.tools) and all(call.failed for call in calls)
+                alone = problem.why.formal and not (alone or unread or len(text) > LONG)
+                asked = turn if unread else self._again(turn, alone=alone)
+                heard = () if self.remembers else raw.tool_calls
+                repeat = _lookups(asked, heard) + forms.again(turn.reply_type, problem.why, alone=alone)
+                said += Message(answer, "assistant"), Message(repeat)
                 continue
             if (score := uniform_score(value)) is not None:
                 warn.append(
@@ -393,6 +411,12 @@ class StructuredHost(Brake, ABC):
                 )
             seconds = time.monotonic() - began
             return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn), tuple(unusable))
+
+    def _again(self, turn: Turn[R], *, alone: bool) -> Turn[R]:
+        """The turn for a further attempt: no tool may be called, and none is sent where a server else enforces no schema."""
+        if alone or (turn.tools and not self.keeps_tools(turn)):
+            return replace(turn, tools=(), recall=None)
+        return replace(turn, may_call=False)
 
     async def _metered(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One attempt, with the turn's meter around each of its requests, or around all where nothing smaller is known."""
@@ -414,24 +438,13 @@ def forms_of(turn: Turn[Any]) -> Forms:
     return turn.forms or shipped_forms()
 
 
-def _again(turn: Turn[Any], calls: Sequence[ToolCall]) -> Turn[Any]:
-    """The turn for a further attempt: without tools and the guests they ask, so that servers enforce the reply's schema.
-
-    Tools that alone hold what the task is about stay until one has answered.
-    """
-    unread = any(tool.material for tool in turn.tools) and all(call.failed for call in calls)
-    return turn if unread or not turn.tools else replace(turn, tools=(), recall=None)
-
-
-def _with_lookups(turn: Turn[Any], calls: Sequence[ToolCall]) -> tuple[Message, ...]:
-    """The turn's thread with its form, and before it what earlier attempts have looked up or heard: no tool runs twice."""
-    *before, last = with_form(turn)
-    if calls:
-        each = {(call.name, str(call.arguments), call.result): call for call in calls}
-        variables = {"calls": list(each.values()), "more": bool(turn.tools)}
-        lookups = forms_of(turn).prompts.render("lookups.md.j2", variables)
-        last = replace(last, text=with_passage(turn, last.text, lookups))
-    return (*before, last)
+def _lookups(turn: Turn[Any], calls: Sequence[ToolCall]) -> str:
+    """What an attempt has looked up or heard, before the request for the next: no tool runs twice."""
+    if not calls:
+        return ""
+    each = {(call.name, str(call.arguments), call.result): call for call in calls}
+    variables = {"calls": list(each.values()), "more": bool(turn.tools) and turn.may_call}
+    return f"{forms_of(turn).prompts.render('lookups.md.j2', variables).strip()}\n\n"
 
 
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:

@@ -38,7 +38,7 @@ from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.engine.tracing import chat_span
-from manyheads.models.abilities import forms_for, openai_settings, remember
+from manyheads.models.abilities import forms_for, keeps_tools, openai_settings, remember
 from manyheads.models.answers import HEARD, Cache, SoundTransport, count_of, plain
 from manyheads.models.batches import BatchTransport
 from manyheads.models.caching import steering
@@ -87,6 +87,8 @@ class Ledger:
     """Of the tool calls so far."""
     spans: bool = True
     """Whether requests are spans of ours: the framework makes none."""
+    may_call: bool = True
+    """Whether the model may call tools."""
 
     def begin(self) -> None:
         """Begin a turn of a role's agent, with no guest asked so far."""
@@ -473,6 +475,9 @@ class ClientHost(StructuredHost, Generic[C]):
             self._served[alias] = self.serves(self._models[alias], alias, ready, loop)
         return self._served[alias]
 
+    def keeps_tools(self, turn: Turn[Any]) -> bool:
+        return keeps_tools(self.model(turn.speaker.model).config)
+
     def open(self, *models: str) -> None:
         """See `ManagedHost.open`; raises as `model`."""
         for alias in models:
@@ -552,6 +557,8 @@ class OneAgent(StructuredHost, ABC):
         config: the settings of its model, as far as they are known.
         ledger: of its model, if that is one of ours; else usage is as the agent reports it, or estimated.
     """
+
+    remembers = True
 
     def __init__(self, agent: Any, attempts: int, config: ModelConfig, ledger: Ledger | None) -> None:
         super().__init__(attempts)

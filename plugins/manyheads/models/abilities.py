@@ -135,6 +135,20 @@ def openai_settings(config: ModelConfig) -> dict[str, Any]:
     return options(temperature=config.temperature, seed=config.seed, **limit)
 
 
+def takes_both(config: ModelConfig) -> bool:
+    """Whether a request can have tools and a reply's schema."""
+    return is_openai(config) or bool(abilities_of(config).both)
+
+
+def keeps_tools(config: ModelConfig) -> bool:
+    """Whether a request that allows no tool call sends the tools all the same, so that it begins as those before it.
+
+    Other servers enforce the schema only without tools, and what they cache is free; Ollama has no `tool_choice`, and for
+    Anthropic another one is another prompt.
+    """
+    return config.provider == "openai" and takes_both(config)
+
+
 def forms_for(
     config: ModelConfig, reply_type: type[ReplyModel] | None, *, with_tools: bool
 ) -> dict[str, Form]:
@@ -147,7 +161,7 @@ def forms_for(
     if reply_type is None or formless:
         return {"none": {}}
     # servers that enforce a grammar (vLLM, llama.cpp, Ollama) silently make tool calls impossible
-    if with_tools and not (is_openai(config) or abilities_of(config).both):
+    if with_tools and not takes_both(config):
         return {"none": {}}
     forms = form_arguments(config.provider, reply_type)
     if most is not True:

@@ -42,7 +42,7 @@ from manyheads.hosts.clients import (
     tool_call,
 )
 from manyheads.hosts.teams import service_tool as tool_of_service
-from manyheads.models.abilities import refuse_images
+from manyheads.models.abilities import keeps_tools, refuse_images
 from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import IMAGE
 from manyheads.systems.loading import AnyConfig
@@ -179,7 +179,11 @@ class GovernedClient(
 
     async def _answer(self, messages: Sequence[NativeMessage], options: dict[str, Any]) -> ChatResponse[Any]:
         served, config = self.served, self.served.config
-        if options.get("tool_choice") == "none" and config.provider != "anthropic":
+        if not self.ledger.may_call:
+            options["tool_choice"] = "none"
+        if options.get("tool_choice") == "none" and not (
+            config.provider == "anthropic" or keeps_tools(config)
+        ):
             options.pop("tools", None)  # Anthropic needs them in every request of a thread with tool calls
         if not (tools := normalize_tools(options.get("tools"))):
             options.pop("tool_choice", None)
@@ -319,9 +323,10 @@ class Recollection(ContextProvider):
     async def before_run(self, *, context: SessionContext, **more: Any) -> None:
         """See `ContextProvider.before_run`."""
         if passage := await self._recall(self._turn):
-            asked = context.input_messages[-1]
-            text = with_passage(self._turn, asked.contents[0].text or "", passage)
-            context.input_messages[-1] = NativeModel.with_text(asked, text)
+            messages = context.input_messages
+            at = next(at for at, each in enumerate(messages) if each.role == "user")
+            text = with_passage(self._turn, messages[at].contents[0].text or "", passage)
+            messages[at] = NativeModel.with_text(messages[at], text)
 
 
 class AgentFrameworkHost(ClientHost[Client]):
@@ -340,7 +345,7 @@ class AgentFrameworkHost(ClientHost[Client]):
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `Agent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
-        ledger = Ledger(model=model.config.name, warn=warn, spans=False)
+        ledger = Ledger(model=model.config.name, warn=warn, spans=False, may_call=turn.may_call)
         client = GovernedClient(model, ledger, turn.reply_type)
         agent = Agent(
             client,

@@ -185,6 +185,8 @@ class GovernedModel(ChatModelBase):
         **kwargs: Any,
     ) -> ChatResponse:
         served = self.served
+        if tools and not self.ledger.may_call:
+            tool_choice = ToolChoice(mode="none")
 
         async def count(messages: Sequence[Msg]) -> int:
             return await self.count_tokens(list(messages), tools)
@@ -408,6 +410,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             self.model(turn.speaker.model),
             ledger_of(self._middlewares, warn),
         )
+        ledger.may_call = turn.may_call
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
         recall = [] if turn.recall is None else [Recollection(self._recall, turn)]

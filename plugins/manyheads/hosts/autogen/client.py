@@ -33,7 +33,7 @@ from manyheads.base.errors import ConfigError, describe
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel
-from manyheads.models.abilities import refuse_images
+from manyheads.models.abilities import keeps_tools, refuse_images
 from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import IMAGE, options
 
@@ -218,9 +218,11 @@ class GovernedClient(ChatCompletionClient):
             ModelError: the server cannot be reached, refuses, or sends an invalid answer.
         """
         served, config = self.served, self.config
-        if self._reply_type and config.provider == "anthropic":
-            # It needs the tools in every request of a thread with tool calls, also in the last one.
+        if self._reply_type and (config.provider == "anthropic" or keeps_tools(config)):
+            # Anthropic needs the tools in every request of a thread with tool calls, also in the last one.
             tools = self._tools = tools or self._tools
+        if not self.ledger.may_call:
+            tool_choice = "none"
         contents = (message.content for message in messages if isinstance(message.content, list))
         pictures = sum(isinstance(part, Image) for content in contents for part in content)
         refuse_images(served.alias, config, images=bool(pictures))

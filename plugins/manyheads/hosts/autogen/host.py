@@ -75,7 +75,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One run of an `AssistantAgent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
-        ledger = Ledger(model=model.config.name, warn=warn)
+        ledger = Ledger(model=model.config.name, warn=warn, may_call=turn.may_call)
         *earlier, last = thread
         agent = AssistantAgent(
             speaker.name,

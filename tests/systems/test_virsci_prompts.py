@@ -93,6 +93,17 @@ class TestTopic:
             assert not any(remark in request.asking for remark in remarks(played, hidden))
         assert summaries(played, "topic")[0] in settled.asking
 
+    def test_who_settles_reads_what_all_who_agreed_have_read_before_anything_else(self, played: Played):
+        asked = [*played.asked("Does the team agree?"), *played.asked("Settling the topic")]
+        [discussion] = {request.messages[-1].text.split("\n# ")[0] for request in asked}
+        assert summaries(played, "topic")[0] in discussion
+
+    def test_a_leader_is_told_who_it_is_and_nothing_to_do_behind_its_task(self, played: Played):
+        [settled] = played.asked("Settling the topic")
+        who = settled.messages[-1].text.split("## Who you are")[1].split("## The form")[0]
+        assert "leads a small research team" in who
+        assert not re.search(r"^\d\. ", who, re.MULTILINE)
+
 
 class TestIdea:
     """Q_k,i = ⟨Q_idea, R_topic, B_past(R_k,i-1), summaries of turns 1…k-1, replies of this turn⟩."""

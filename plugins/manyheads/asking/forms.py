@@ -67,7 +67,7 @@ class Unusable:
         faults: the invalid fields, each with its value.
         words: for a wrong length the words found and the words requested; for an unreadable object the line and what
             stands there, or 0 and a key given twice.
-        formal: whether the reply says all that is asked for, in a form that cannot be read: no question is needed to mend it.
+        formal: whether only the form is wrong, so that the question is not needed to correct it.
     """
 
     kind: str

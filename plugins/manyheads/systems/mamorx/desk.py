@@ -207,16 +207,16 @@ class ReviewDesk:
     async def text(self, stage: str, role: str, *, purpose: str, **question: Any) -> Mapping[str, Any]:
         """The paper in a prompt: all that its overview does not tell, if it fits; else sections chosen by the role, as many as fit."""
         overview, every = self.overview(), self.run.material.all_chapters
-        told = {ABSTRACT, *(figure.name for figure in overview["figures"])}
-        chapters = [one for one in every if one.name not in told] or every
+        in_overview = {ABSTRACT, *(figure.name for figure in overview["figures"])}
+        chapters = [one for one in every if one.name not in in_overview] or every
         room = int(4 * SHARE * self.run.config.models[self.people[role].model].window)  # in letters
         if 4 * size_of([Message("".join(one.text for one in chapters))]) <= room:
             return {"chapters": chapters, "left_out": []}
         shown: dict[str, Any] = {"purpose": purpose, "manuscript": overview}
         reply = await self.ask(stage, role, "choose", SectionChoice, **question, **shown)
         named = (self.run.material.chapter(name) for name in reply.value.sections)
-        known = {one.name: one for one in named if one and one.name not in told}
-        chosen = fitting(list(known.values()) or chapters, room)
+        choice = {one.name: one for one in named if one and one.name not in in_overview}
+        chosen = fitting(list(choice.values()) or chapters, room)
         names = {one.name for one in chosen}
         return {"chapters": chosen, "left_out": [one.name for one in chapters if one.name not in names]}
 

@@ -40,22 +40,31 @@ MOMENTS = dict[tuple[str, Place], float]()
 """Of a process: when each turn began its journey to the driver's disk, and ended it; the clock is the machine's."""
 
 
+def note(journal: Path, place: Place) -> None:
+    MOMENTS[journal.parent.name, place] = time.monotonic()
+
+
 class EndJournal(Journal):
     """Of the driver."""
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
         """See `Journal.keep`."""
-        await super().keep(place, digest, request, reply)
-        MOMENTS[self.path.parent.name, place] = time.monotonic()
+        kept = super().keep(place, digest, request, reply)
+        kept.add_done_callback(lambda _: note(self.path, place))
+        return kept
 
 
 class BeginJournal(worker.MirroredJournal):
     """Of a worker."""
 
-    async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
+    def keep(
+        self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
+    ) -> asyncio.Future[None]:
         """See `Journal.keep`."""
-        MOMENTS[self.path.parent.name, place] = time.monotonic()
-        await super().keep(place, digest, request, reply)
+        note(self.path, place)
+        return super().keep(place, digest, request, reply)
 
 
 class TimedWorker(worker.JobWorker):

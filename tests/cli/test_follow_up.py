@@ -101,7 +101,7 @@ def test_a_scientist_answers_about_an_idea_and_knows_what_they_said(home: Path, 
 @pytest.mark.parametrize(
     ("words", "told"),
     {
-        "no such idea": (("more", "RUN", "9"), ["no idea 9", "3 What Dropout Can Do"]),
+        "no such idea": (("more", "RUN", "9"), ["no idea 9", "3 Hints as a Lens"]),
         "twice": (("merge", "RUN", "2", "2"), ["twice"]),
         "no run": (("more", "nowhere", "1"), ["nowhere"]),
         "unfinished": (("more", "runs/stopped", "1"), ["resume"]),

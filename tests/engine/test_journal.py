@@ -98,10 +98,12 @@ async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
     changed = turn(text="Something else")
     await ask(path, host, turn(), turn(2))
     with closing(Journal(path)) as journal:
-        through = Recorded(host, journal, settings_of, accept_changes=True)
+        told = list[Usage]()
+        note = lambda: told.append(through.useful)  # noqa: E731
+        through = Recorded(host, journal, settings_of, accept_changes=True, on_ended=note)
         assert through.useful == PAID + PAID, "before anything is replayed"
         await through.ask(changed)
-        assert through.useful == PAID + PAID, "what is replaced is paid, and of no use"
+        assert told == [PAID + PAID], "what is replaced is paid, and of no use"
     await ask(path, host, changed)
     assert len(host.asked) == 3
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.asking.forms import form
-from manyheads.asking.replies import Remark, ReplyModel, Summary, seeking
+from manyheads.asking.replies import Remark, ReplyModel, Summary, reply_type, seeking
 from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse, says_nothing
@@ -273,6 +273,8 @@ async def test_a_whole_reply_is_mended_once_without_the_question(bad: str) -> No
         '{"thought": "...", "choice": 2}',
         '{"thought": "It is close',
         '{"thought": "x", ?, "choice": 2',
+        '{"thought": "x", "choice": }',
+        '{"thought": "It is close", ?}',
         f"{GOOD}<length>",
         "I take the second.",
         "",
@@ -283,6 +285,21 @@ async def test_what_a_reply_lacks_needs_the_question(bad: str) -> None:
     await host.ask(replace(turn(), thread=(Message(PAPERS),)))
     whole, again = host.threads
     assert (*whole,) == again[: len(whole)]
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("SelfReview", '{"overlaps": ["Paper 3 is close."]}'),
+        ("SelfReview", '{"overlaps": "Paper 3 is close."}'),
+        ("SelfReview", '{"overlaps": [{"paper": 3, "similarity": 5}, {"paper": 4, ?}]}'),
+        ("Ranking", '{"ranking": ["A", "B"]}'),
+    ],
+)
+def test_scores_of_things_that_are_only_named_are_asked_for_with_the_question(name: str, bad: str) -> None:
+    with pytest.raises(UnusableReplyError) as caught:
+        parse(bad, reply_type(name))
+    assert not caught.value.why.formal
 
 
 async def test_who_has_not_read_its_material_is_asked_the_question_again() -> None:

@@ -5,15 +5,13 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI, omit
-from openai.types.chat import ChatCompletion
 
 from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Message, Tool
 from manyheads.engine.budget import Budget
-from manyheads.hosts.clients import as_made, sdk_settings
+from manyheads.hosts.clients import sdk_settings
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
 from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault
@@ -128,49 +126,6 @@ async def test_text_alone_is_sent_as_a_text(llm: LLM, host: Hosting) -> None:
         await on.ask(turn(*thread, tools=(LOOK_UP,)))
     for request in llm.requests:
         assert all(isinstance(one.get("content") or "", str) for one in request.body["messages"])
-
-
-async def test_a_request_is_the_one_that_the_sdk_would_send(llm: LLM) -> None:
-    form: Any = forms_for(model(llm), Remark, with_tools=False)["schema"]
-    function = {"name": "look_up", "description": "…", "parameters": {"type": "object", "properties": {}}}
-    call = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
-    messages = [
-        {"role": "system", "content": "You are Scientist1."},
-        {"role": "user", "content": [{"type": "text", "text": "Look it up."}]},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "content": "3 papers", "tool_call_id": "call_1"},
-    ]
-    arguments = {
-        "model": "m",
-        "messages": messages,
-        "stream": False,
-        "seed": 7,
-        "temperature": 0.5,
-        "stop": omit,
-    }
-    tools = {"tools": [{"type": "function", "function": function}], "tool_choice": "auto"}
-    for prepare in (AsyncOpenAI.copy, as_made):
-        async with AsyncOpenAI(api_key="k", base_url=llm.base_url) as client:
-            create: Any = prepare(client).chat.completions.create
-            said = [await create(**arguments, **form), await create(**arguments, **tools)]
-            assert all(isinstance(each, ChatCompletion) for each in said)
-    bodies = [request.body for request in llm.requests]
-    assert bodies[:2] == bodies[2:]
-    assert bodies[0] == {name: each for name, each in arguments.items() if name != "stop"} | form
-
-
-async def test_arguments_besides_the_body_still_count(llm: LLM) -> None:
-    async with AsyncOpenAI(api_key="k", base_url=llm.base_url) as client:
-        create: Any = as_made(client).chat.completions.create
-        said: Any = {"model": "m", "messages": [{"role": "user", "content": "Hello."}], "tools": omit}
-        await create(**said, extra_body={"max_tokens": 9})
-        await create(**said, extra_headers={"x-own": "1"})
-        chunks = [chunk async for chunk in await create(**said, stream=True)]
-    plain, headed, streamed = llm.requests
-    assert plain.body == {"model": "m", "messages": said["messages"], "max_tokens": 9}
-    assert headed.headers["x-own"] == "1"
-    assert streamed.stream
-    assert chunks
 
 
 async def test_authorities_are_read_only_for_an_encrypted_server(

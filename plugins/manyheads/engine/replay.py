@@ -95,22 +95,23 @@ class Recorded:
                 # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
                 self.useful += reply.usage
                 self.writing += reply.usage
-                kept.add_done_callback(partial(self._note_kept, reply.usage))
+                replaced = Usage()
+                with suppress(*DAMAGES):  # it stays paid
+                    replaced = (
+                        Usage.model_validate(json.loads(recorded[1])["usage"]) if recorded else replaced
+                    )
+                kept.add_done_callback(partial(self._note_kept, reply.usage, replaced))
                 if later or recorded:
                     await self.journal.written()
-            if recorded:  # replaced: it stays paid
-                with suppress(*DAMAGES):
-                    self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
             return reply  # the next prompt is made meanwhile
         finally:
             if kept is None:
                 self.on_ended()
 
-    def _note_kept(self, usage: Usage, kept: asyncio.Future[None]) -> None:
-        """A reply is on disk, or could not be written."""
+    def _note_kept(self, usage: Usage, replaced: Usage, kept: asyncio.Future[None]) -> None:
+        """A reply is on disk, in place of a replaced one, or could not be written."""
         self.writing -= usage
-        if kept.exception():
-            self.useful -= usage
+        self.useful -= usage if kept.exception() else replaced
         with suppress(JournalError):  # the next request meets it, too
             self.on_ended()
 

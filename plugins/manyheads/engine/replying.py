@@ -6,6 +6,7 @@ dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
+import json
 import re
 import time
 from abc import ABC, abstractmethod
@@ -180,8 +181,11 @@ _DIFFERS = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Words that introduce another's answer, or an example."""
-_UNLIKE = frozenset(("string_type", "list_type", "dict_type", "model_type", "model_attributes_type"))
-"""Faults of a value that says what is asked for in another form."""
+_UNLIKE = frozenset(("string_type", "missing"))
+"""Faults of a value that is there in another form, or under another name. A text in place of an object, or of a list of them, may
+lack a score."""
+_OBJECTS = re.compile(r'"items": \{(?!"type": "(?:string|integer)")')
+"""In a schema, a list of more than texts and numbers."""
 _WRAPS = re.compile(
     "response|reply|answer|result|output|json|arguments|args|parameters|input|function|toolcalls?"
 )
@@ -225,8 +229,19 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
             return read(_told(reply_type, prose(text)))
         return _answer(found, reply_type, read)
     except UnreadableError as error:
-        formal = error.closed and error.place != (0, "")
+        formal = error.closed and error.place != (0, "") and _has_all(text, reply_type)
         raise UnusableReplyError(error.kind, str(error), words=error.place, formal=formal) from error
+
+
+def _has_all(text: str, kind: type[ReplyModel]) -> bool:
+    """Whether a text that cannot be read has a value for each needed field: no score may be invented for one. In a list of objects
+    nobody can tell."""
+    schema = schema_of(kind)
+    parts = (schema, *schema.get("$defs", {}).values())
+    needed = {name for part in parts for name in part.get("required", ())}
+    return not _OBJECTS.search(json.dumps(schema)) and all(
+        re.search(rf"\b{re.escape(name)}\W?\s*:\s*[^\s,}}\]]", text, re.IGNORECASE) for name in needed
+    )
 
 
 def _told(kind: type[ReplyModel], text: str) -> dict[str, Any]:
@@ -318,7 +333,7 @@ def _read(kind: type[R], words: Collection[str], answer: Mapping[str, Any]) -> R
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False)
         wrote = dict(map(fitting.fault, errors))
-        formal = all(wrote.values()) and {each["type"] for each in errors} <= _UNLIKE | {"missing"}
+        formal = all(wrote.values()) and {each["type"] for each in errors} <= _UNLIKE
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items()), formal=formal) from error
     if copied := fitting.copied:
         raise UnusableReplyError("copied", f"{', '.join(copied)}: says nothing", tuple(copied.items()))

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 from uuid import uuid4
@@ -61,9 +61,6 @@ from manyheads.models.requests import (
     usage_of,
 )
 from manyheads.team.team import Invitations
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)
@@ -183,37 +180,6 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
     )
     client = HttpClient(transport=cast(Any, transport))
     return {**settings, "max_retries": 0, "http_client": client}, client.aclose
-
-
-def as_made(client: "AsyncOpenAI") -> "AsyncOpenAI":
-    """OpenAI's client, which sends chat completions as a framework has made them.
-
-    It would compare each part of them with all types of its API, which finds nothing and takes as long as sending them.
-    """
-    from openai import NotGiven, Omit
-    from openai.types.chat import ChatCompletion
-
-    completions: Any = client.chat.completions
-    usual = completions.create
-
-    async def create(**arguments: Any) -> Any:
-        body = {name: each for name, each in arguments.items() if not isinstance(each, NotGiven | Omit)}
-        if body.get("stream") or any(name in body for name in FURTHER):
-            return await usual(**arguments)
-        body |= body.pop("extra_body", None) or {}
-        return await client.post(
-            "/chat/completions",
-            body=body,
-            cast_to=ChatCompletion,
-            options={"security": {"bearer_auth": True}},
-        )
-
-    completions.create = create
-    return client
-
-
-FURTHER = ("extra_headers", "extra_query", "timeout")
-"""Arguments of OpenAI's SDK besides the body."""
 
 
 class ServedModel(ABC, Generic[C]):

@@ -38,7 +38,6 @@ from manyheads.hosts.clients import (
     Ledger,
     OneAgent,
     ServedModel,
-    as_made,
     run_tool,
     tool_call,
 )
@@ -72,7 +71,7 @@ class NativeModel(ServedModel[Client]):
                 from agent_framework_openai import RawOpenAIChatCompletionClient
                 from openai import AsyncOpenAI
 
-                client: Any = as_made(AsyncOpenAI(api_key=key, base_url=config.address, **sdk))
+                client: Any = AsyncOpenAI(api_key=key, base_url=config.address, **sdk)
                 return RawOpenAIChatCompletionClient(config.name, async_client=client)
             case "anthropic":
                 from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]

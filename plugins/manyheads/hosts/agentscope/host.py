@@ -50,7 +50,6 @@ from manyheads.hosts.clients import (
     Ledger,
     OneAgent,
     ServedModel,
-    as_made,
     run_tool,
     tool_call,
 )
@@ -102,9 +101,7 @@ class NativeModel(ServedModel[ChatModelBase]):
         match config.provider:
             case "openai":
                 credential = OpenAICredential(api_key=secret, base_url=config.address)
-                model = OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
-                as_made(model.client)
-                return model
+                return OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
             case "anthropic":
                 credential = AnthropicCredential(api_key=secret, base_url=config.address)
                 limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)

@@ -32,7 +32,7 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, describe
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
-from manyheads.hosts.clients import Ledger, ServedModel, as_made
+from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.abilities import keeps_tools, refuse_images
 from manyheads.models.answers import Cache, sound_arguments
 from manyheads.models.requests import IMAGE, options
@@ -122,12 +122,12 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         config, info = self.config, model_info(self.config)
         match config.provider:
             case "openai":
-                from autogen_ext.models.openai import BaseOpenAIChatCompletionClient
-                from openai import AsyncOpenAI
+                from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-                return BaseOpenAIChatCompletionClient(
-                    as_made(AsyncOpenAI(api_key=key, base_url=config.address, **sdk)),
-                    create_args={"model": config.name}, model_info=info, include_name_in_message=False,
+                # A base URL, even none, keeps it from guessing one by the model's name.
+                return OpenAIChatCompletionClient(
+                    model=config.name, model_info=info, api_key=key, include_name_in_message=False,
+                    base_url=config.address, **sdk,  # pyright: ignore[reportArgumentType]
                 )  # fmt: skip
             case "anthropic":
                 from anthropic import AsyncAnthropic

@@ -137,7 +137,7 @@ def test_a_card_names_a_class_a_schema_or_its_file(tmp_path: Path, module: str) 
 def test_roles_are_tried_out_again_once_the_code_of_a_reply_has_changed(tmp_path: Path, module: str) -> None:
     resources = Resources.of([card_in(tmp_path, f"{module}:Harm")])
 
-    mark = own_file(CODE, *map(resources.state, ("roles", "prompts")))
+    mark = own_file(CODE, *map(resources.state, ("roles", "prompts")), sys.path)
     assert isinstance(mark, Path)
 
     def tried_out() -> bool:

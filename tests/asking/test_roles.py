@@ -1,6 +1,7 @@
 """Role cards, and that every card that ships fits its prompts."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,7 @@ def test_roles_and_prompts_are_tried_out_again_once_they_have_changed(roles: Rol
         return Roles(roles.resources).problems()
 
     assert problems() == []
-    mark = own_file(CODE, *map(roles.resources.state, ("roles", "prompts")))
+    mark = own_file(CODE, *map(roles.resources.state, ("roles", "prompts")), sys.path)
     assert isinstance(mark, Path)
     compiled = mark.parent
     tried = {*compiled.iterdir()} - {mark}

@@ -74,14 +74,14 @@ async def _repeated(
 
 
 def _forgotten(request: Request, calls: int, bad: Kind) -> Iterator[str]:
-    asked = request.messages[1].text
-    if any(f"mark{n}" not in asked for n in range(calls)):
+    asked, *said = (each.text for each in request.messages if each.role == "user")
+    if any(f"mark{n}" not in "".join(said) for n in range(calls)):
         yield "a result is missing"
     if request.body.get("tools"):
         yield "tools are offered again"
     if not asked.rstrip().endswith("Write nothing after the object."):
         yield "the form is not last"
-    roles = [said.role for said in request.messages[1:]]
+    roles = [each.role for each in request.messages[1:]]
     if roles != ["user", *["assistant", "user"] * (len(roles) // 2)]:
         yield "the roles do not alternate"
     if bad == "truncated" and len(request.messages[2].text) > 400:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, shipped
-from manyheads.config import ModelConfig
+from manyheads.config import ModelConfig, documented
 from manyheads.config.environment import with_environment
 from manyheads.config.files import merge, parse_set
 from manyheads.systems.loading import load, validate
@@ -307,3 +308,17 @@ def test_what_is_no_language(value: str) -> None:
 def test_the_number_of_a_paper_is_a_text() -> None:
     assert parse_set("inputs.paper=2401.10010") == {"inputs": {"paper": "2401.10010"}}
     assert parse_set("temperature=0.70") == {"temperature": 0.7}
+
+
+class Outer:
+    try:
+
+        class Inner(BaseModel):
+            rounds: int = 3
+            """Rounds of the duel."""
+    finally:
+        pass
+
+
+def test_a_field_of_a_class_within_blocks_has_its_text() -> None:
+    assert documented(Outer.Inner) == {"rounds": "Rounds of the duel."}

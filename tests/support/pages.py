@@ -63,6 +63,7 @@ WITHOUT = r"""lacking() {
   printf 'exit code %s\n%s\n' "$code" "$said"; return 1
 }
 serving() {
+  : >"$PAGE_LOG"
   timeout --kill-after=30 150 "$@" >"$PAGE_LOG" 2>&1 </dev/null &
   until grep --quiet http://127.0.0.1 "$PAGE_LOG"; do
     kill -0 $! || { cat "$PAGE_LOG"; return 1; }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -214,7 +215,7 @@ def _card(files: State) -> RoleCard:
 @lru_cache
 def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[str]:
     """Files without problems are not tried out at the next start: until one of them, the code of a reply, or what tries them changes."""
-    mark = own_file(CODE, roles, prompts)
+    mark = own_file(CODE, roles, prompts, sys.path)
     if isinstance(mark, Path) and _unchanged(mark):
         return ()
     problems = tuple(Roles(resources)._problems())

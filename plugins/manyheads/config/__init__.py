@@ -8,7 +8,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -656,7 +656,15 @@ def _is_human(model: object) -> bool:
 def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
     """Docstrings below the fields of each class in a module, by class name."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {node.name: node.body for node in _statements(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Those of a block and of the blocks in it: much fewer than all nodes of the tree."""
+    for part in ("body", "handlers", "orelse", "finalbody"):
+        for each in getattr(block, part, ()):
+            yield each
+            yield from _statements(each)
 
 
 def documented(model: type[BaseModel]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from manyheads.base.errors import CorpusError, EmbeddingError
-from manyheads.cli.corpus import app
+from manyheads.cli import app
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.readiness import findings
 from manyheads.measures.corpus import MeasuringCorpus
@@ -34,14 +34,14 @@ def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     made = build("mine.jsonl", "--name", "My corpus/2")
     assert (table(made)["folder"], "corpus My corpus/2" in made.stdout) == ("corpora/My-corpus-2", True)
     assert "--set corpus=corpora/My-corpus-2" in made.stderr
-    assert RUN.invoke(app, ["info", "My-corpus-2"]).stdout == made.stdout
-    assert RUN.invoke(app, ["verify", "My-corpus-2"]).exit_code == 0
+    assert RUN.invoke(app, ["corpus", "info", "My-corpus-2"]).stdout == made.stdout
+    assert RUN.invoke(app, ["corpus", "verify", "My-corpus-2"]).exit_code == 0
     folder = (tmp_path / "corpora" / "My-corpus-2").resolve()
     assert load(["virsci"], ["corpus=My-corpus-2"]).corpus == str(folder)
     folder.rename(folder.with_name("sample"))
     assert load(["virsci"]).corpus == "sample"  # what ships is found first
-    assert "corpus sample" in RUN.invoke(app, ["info", "--embedding", "lexical"]).stdout
-    tried = mistake(RUN.invoke(app, ["info", "nowhere"])).tried
+    assert "corpus sample" in RUN.invoke(app, ["corpus", "info", "--embedding", "lexical"]).stdout
+    tried = mistake(RUN.invoke(app, ["corpus", "info", "nowhere"])).tried
     assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
 
 
@@ -50,7 +50,7 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
         app,
-        ["build", str(source), "--preset", "aminer-cs", "--bound", "2013", "--min-papers", "1",
+        ["corpus", "build", str(source), "--preset", "aminer-cs", "--bound", "2013", "--min-papers", "1",
          "--min-coauthors", "0", "--embedding", "lexical", "--out", "out"],
     )  # fmt: skip
     assert made.exit_code == 0, made.output
@@ -60,7 +60,7 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     assert re.fullmatch(r"[1-9]\d* \(2013–2014\); the paper: 92,980", rows["contemporary papers"])
     assert re.fullmatch(r"[1-9]\d*; the paper: 156", rows["scientists"])
     assert rows["embedding; the paper"] == "mixedbread-ai/mxbai-embed-large-v1"
-    assert table(RUN.invoke(app, ["info", "out"])) == rows
+    assert table(RUN.invoke(app, ["corpus", "info", "out"])) == rows
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     write_corpus(tmp_path / "mine.jsonl", papers(8))
-    refused = mistake(RUN.invoke(app, [*command, "--embedding", "BAAI/bge-small-en-v1.5"]))
+    refused = mistake(RUN.invoke(app, ["corpus", *command, "--embedding", "BAAI/bge-small-en-v1.5"]))
     assert isinstance(refused, EmbeddingError)
     assert str(refused.hint).endswith("choose word hashing: --embedding lexical")
 
@@ -87,7 +87,9 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
 )  # fmt: skip
 def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: str, said: str, hint: str) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(80))
-    refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags.split()]))
+    refused = mistake(
+        RUN.invoke(app, ["corpus", "build", "mine.jsonl", "--embedding", "lexical", *flags.split()])
+    )
     assert said in refused.message
     assert hint in str(refused.hint)
 
@@ -96,9 +98,20 @@ def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: str, said: str, hi
 def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Path) -> None:
     write_corpus(tmp_path / "mine.jsonl", [paper(n, authors=[]) for n in range(9)])
     made = RUN.invoke(
-        app, ["build", "mine.jsonl", "--bound", "2030", "--embedding", "lexical", "--out", "corpora/one"]
+        app,
+        [
+            "corpus",
+            "build",
+            "mine.jsonl",
+            "--bound",
+            "2030",
+            "--embedding",
+            "lexical",
+            "--out",
+            "corpora/one",
+        ],
     )
-    for shown in (made, RUN.invoke(app, ["info", "corpora/one"])):
+    for shown in (made, RUN.invoke(app, ["corpus", "info", "corpora/one"])):
         assert "corpus one" in shown.stdout
         [line] = [each for each in shown.stdout.splitlines() if "scipip" in each]
         assert all(each in line for each in ("search", "virsci", "measure", "authors", "2030"))
@@ -118,7 +131,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(80))
     (tmp_path / "file").write_text("")
     build = ["build", "mine.jsonl", "--bound", "2014", "--embedding", "lexical", "--out", "file/mine"]
-    refused = mistake(RUN.invoke(app, build))
+    refused = mistake(RUN.invoke(app, ["corpus", *build]))
     assert "file/mine.partial cannot be written" in refused.message
     assert "--out FOLDER" in str(refused.hint)
 
@@ -131,7 +144,7 @@ def table(shown: Result) -> dict[str, str]:
 
 
 def build(*arguments: str) -> Result:
-    return RUN.invoke(app, ["build", *arguments, "--bound", "2014", "--embedding", "lexical"])
+    return RUN.invoke(app, ["corpus", "build", *arguments, "--bound", "2014", "--embedding", "lexical"])
 
 
 def bibtex(path: Path) -> Path:
@@ -148,7 +161,7 @@ def bibtex(path: Path) -> Path:
 
 
 def test_every_format_is_listed_with_an_example() -> None:
-    shown = RUN.invoke(app, ["formats"])
+    shown = RUN.invoke(app, ["corpus", "formats"])
     assert shown.exit_code == 0
     names = ("jsonl", "aminer", "oag", "semantic-scholar-api", "anthology", "bibtex", "csv", "parquet")
     assert all(name in shown.stdout for name in names)
@@ -163,7 +176,7 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert told["without citation counts"] == "60"
     assert told["interests by"].startswith("texts for 8")
     assert "record 61, year: not a whole number: 'soon' (odd, line 61)" in made.stderr
-    assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
+    assert RUN.invoke(app, ["corpus", "info", "corpora/my"]).stdout == made.stdout
 
 
 def test_columns_and_a_forced_format(tmp_path: Path) -> None:
@@ -225,9 +238,9 @@ def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_a_corpus_is_verified(tmp_path: Path) -> None:
     build(str(bibtex(tmp_path / "my.bib")))
-    verified = RUN.invoke(app, ["verify", "corpora/my"])
+    verified = RUN.invoke(app, ["corpus", "verify", "corpora/my"])
     assert verified.exit_code == 0
     assert "files" in verified.stdout
     (tmp_path / "corpora" / "my" / "scientists.json").write_text("[]")
-    assert "scientists.json" in mistake(RUN.invoke(app, ["verify", "corpora/my"])).message
-    assert "corpus build" in str(mistake(RUN.invoke(app, ["verify", "nowhere"])).hint)
+    assert "scientists.json" in mistake(RUN.invoke(app, ["corpus", "verify", "corpora/my"])).message
+    assert "corpus build" in str(mistake(RUN.invoke(app, ["corpus", "verify", "nowhere"])).hint)

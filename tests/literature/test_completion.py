@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper
-from manyheads.cli.corpus import app
+from manyheads.cli import app
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.documents.document import Reference
 from manyheads.literature.completion import COMPLETED
@@ -102,7 +102,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def build(*options: str, files: tuple[str, ...] = ("mine.jsonl",), complete: bool = True) -> Result:
-    words = ["build", *files, "--bound", "2014", "--embedding", "lexical", "--out", "made"]
+    words = ["corpus", "build", *files, "--bound", "2014", "--embedding", "lexical", "--out", "made"]
     return CliRunner().invoke(app, [*words, *["--complete"] * complete, *options])
 
 

@@ -289,21 +289,11 @@ class Retry:
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
-        try:  # most need no more
-            return await self._once(request)
-        except Exception as error:  # noqa: BLE001 - the retries raise it again
-            failed = [error]
-
-        async def again() -> T:
-            if failed:
-                raise failed.pop()
-            return await self._once(request)
-
         may_help = retry_if_exception(self._may_help)
         retrying = AsyncRetrying(
             stop=self._is_spent, wait=self._pause, retry=may_help, before_sleep=self._note, reraise=True
         )
-        return await retrying(again)
+        return await retrying(self._once, request)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):

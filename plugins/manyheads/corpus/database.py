@@ -55,6 +55,12 @@ class Records(Bank):
     names = (BACKGROUND, SUMMARY, IDEAS)
 
 
+def gate(folder: Path, *, shared: bool) -> FileLock:
+    """The lock of writers in the folder of records, which readers take briefly on opening. Raises `CorpusError`."""
+    busy = f"{folder} is in use by another process, which writes records"
+    return lock_file(folder / WRITING, busy, "copy the corpus to a writable folder", shared=shared)
+
+
 class RecordBook(Closing):
     """The records of a corpus, beside its graph.
 
@@ -115,7 +121,7 @@ class RecordBook(Closing):
         """
         # each batch ends with a flush, which takes longer than storing it
         count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
-        with self._lock, self._when_free(lambda: self._gate(shared=False)):
+        with self._lock, self._when_free(lambda: gate(self.folder, shared=False)):
             self._free_vectors()
             bank: Records | None = None
             try:
@@ -251,7 +257,7 @@ class RecordBook(Closing):
                     hint = f"manyheads corpus extract {self.ecosystem.folder}"
                     raise CorpusError(f"{self.ecosystem.folder}: {what}", hint=hint)
                 model = self.ecosystem.embedder
-                with self._when_free(lambda: self._gate(shared=True)):
+                with self._when_free(lambda: gate(self.folder, shared=True)):
                     bank = self._when_free(
                         lambda: Records.open(self.folder, model, name=VECTORS, read_only=True)
                     )
@@ -266,15 +272,10 @@ class RecordBook(Closing):
         make = Records.open if self._has_vectors else Records.create
         return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
 
-    def _gate(self, *, shared: bool) -> FileLock:
-        """The lock of writers, which readers take briefly on opening."""
-        busy = f"{self.folder} is in use by another process, which writes records"
-        return lock_file(self.folder / WRITING, busy, "copy the corpus to a writable folder", shared=shared)
-
     def let_writers_in(self, bank: Records) -> bool:
         """Close the vectors if a writer waits; False once they are closed."""
         try:
-            self._gate(shared=True).release()
+            gate(self.folder, shared=True).release()
         except CorpusError:
             with self._lock:
                 if self._records is bank:

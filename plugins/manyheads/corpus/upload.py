@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import CHECKSUMS, make_folder, record_checksums, replace_text, unwritable
-from manyheads.corpus.database import RECORDS, VECTORS, WRITING
+from manyheads.corpus.database import RECORDS, VECTORS, gate
 from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, KnowledgeBank, Progress, counter
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, copy_graph
 from manyheads.corpus.meta import AUTHORS, META, REJECTS, ServerMeta, read_meta
 from manyheads.corpus.qdrant import ClientStore, EdgeStore, loading
-from manyheads.corpus.stores import Schema, lock_file
+from manyheads.corpus.stores import Schema
 
 
 def upload_corpus(folder: Path, address: str, target: Path, progress: Progress) -> None:
@@ -63,9 +63,7 @@ def _copy_the_rest(folder: Path, target: Path) -> None:
     passing = shutil.ignore_patterns(PAPERS, AUTHORS, CHECKSUMS, *GRAPH_FILES, "*.lock", "measures*")
     with ExitStack() as locks:
         if (vectors := folder / RECORDS / VECTORS).is_dir():
-            busy = f"{folder} is in use by another process, which writes records"
-            lock = lock_file(folder / RECORDS / WRITING, busy, "upload it after that", shared=True)
-            locks.enter_context(lock)
+            locks.enter_context(gate(folder / RECORDS, shared=True))
             locks.enter_context(loading(vectors))
         shutil.copytree(folder, target, ignore=passing)
         if (folder / GRAPH).is_file():

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -61,11 +61,6 @@ _SLOT = re.compile(
 
 def plain(name: str) -> str:
     """A name as it is compared: `Expected results`, `expected-results` and `ExpectedResults` are one."""
-    return _plain(name) if len(name) < 50 else _plain.__wrapped__(name)
-
-
-@lru_cache(maxsize=1024)
-def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 

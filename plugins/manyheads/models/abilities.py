@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -63,12 +63,8 @@ _known: dict[str, Abilities] = {}
 
 def key_of_server(config: ModelConfig) -> str:
     """Key of a model at an address, without any login in the address."""
-    return _key(config.provider, server_address(config), config.name)
-
-
-@lru_cache(maxsize=256)
-def _key(*named: str) -> str:
-    return sha256(json.dumps(named).encode()).hexdigest()[:32]
+    named = json.dumps([config.provider, server_address(config), config.name])
+    return sha256(named.encode()).hexdigest()[:32]
 
 
 def abilities_of(config: ModelConfig) -> Abilities:

@@ -113,6 +113,7 @@ def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path)
         ("own.Note", "", "tried: none"),
         ("own.Note", "from manyheads.asking.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter"),
         ("other.Note", "", "no pack 'other' is installed"),
+        ("own.Note", "import no_such_module", "own_pack.replies cannot be imported: ModuleNotFoundError"),
     ],
 )  # fmt: skip
 def test_a_reply_that_no_pack_brings_is_one_clear_error(

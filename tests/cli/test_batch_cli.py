@@ -54,6 +54,7 @@ def home(tmp_path: Path) -> Path:
 
 
 REVIEW = ("review", "ideas.jsonl", "--repeats", "2", "--batch")
+SOCIETY = ("run", "society", "--batch")
 
 
 def sizes(llm: BatchLLM) -> list[int]:
@@ -111,20 +112,21 @@ def test_a_killed_command_fetches_what_it_has_sent(
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("command", "flags", "words"),
     [
-        ((), "offline"),
-        (("-m", "ollama/llama3.1"), "ollama"),
-        (("-m", "openai/gpt-4o-mini", "--engine", "ray"), "--engine"),
+        (REVIEW, (), "offline"),
+        (REVIEW, ("-m", "ollama/llama3.1"), "ollama"),
+        (REVIEW, ("-m", "openai/gpt-4o-mini", "--engine", "ray"), "--engine"),
+        (SOCIETY, ("-m", "openai/gpt-4o-mini", "--engine", "ray"), "--engine"),
     ],
 )
 def test_what_has_no_batches_is_refused_before_anything_is_asked(
-    home: Path, flags: tuple[str, ...], words: str
+    home: Path, command: tuple[str, ...], flags: tuple[str, ...], words: str
 ) -> None:
-    message = manyheads_command(*REVIEW, *flags, cwd=home).message
+    message = manyheads_command(*command, *flags, cwd=home).message
     assert words in message
     assert "batch" in message
-    assert not (home / "runs").exists()
+    assert not list(home.glob("runs/*"))
 
 
 def test_a_server_without_batches_is_asked_nothing(home: Path) -> None:

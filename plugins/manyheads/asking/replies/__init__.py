@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from manyheads.asking.replies.base import (
     Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, open_ended,
     sent, uniform_score, whole_number,
 )
-from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
+from manyheads.asking.replies.own import OwnReply, from_schema, imported, module_of, read_as
 from manyheads.asking.replies.shared import (
     Abstract, Action, Advice, Doubts, Judgement, OwnText,
     Progress, Ratings, Remark, Seeks, Steering, Summary, own, prefilled, seeking, steering_among,
@@ -85,7 +86,7 @@ def reply_type(name: str) -> type[ReplyModel]:
         )
     if name == TEXT:
         return PlainText
-    kinds = _of_pack(pack) if dot else REPLIES
+    kinds = _of_pack(pack, name) if dot else REPLIES
     if name in kinds:
         return kinds[name]
     names = [*kinds] if dot else [TEXT, *kinds]
@@ -112,13 +113,10 @@ def _modules() -> Sequence[str]:
     return [".".join(("manyheads", *file.relative_to(root).with_suffix("").parts)) for file in files]
 
 
-def _of_pack(pack: str) -> dict[str, type[ReplyModel]]:
-    module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
-    try:
-        theirs = vars(import_module(module))
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
+def _of_pack(pack: str, name: str) -> dict[str, type[ReplyModel]]:
+    package = module_of(name, packs()[pack]).__name__
+    there = find_spec(f"{package}.replies")
+    theirs = vars(module_of(name, there.name)) if there else {}
     found = {name: kind for name, kind in theirs.items() if isinstance(kind, type)}
     kinds = {name: kind for name, kind in found.items() if issubclass(kind, ReplyModel)}
     return {f"{pack}.{name}": kind for name, kind in kinds.items() if kind is not ReplyModel}

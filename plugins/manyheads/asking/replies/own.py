@@ -51,18 +51,23 @@ def read_as(kind: type[R], answer: Mapping[str, Any]) -> R:
 def imported(name: str) -> type[ReplyModel]:
     """The reply type of a pydantic class, `module:Class`, whose module is imported."""
     module, _, inner = name.partition(":")
-    try:
-        theirs = import_module(module)
-    except Exception as error:  # a user's module may fail in any way
-        raise ConfigError(
-            f"reply type {name!r}: {module} cannot be imported: {type(error).__name__}: {error}",
-            hint="install its package, or put its folder on PYTHONPATH",
-        ) from error
+    theirs = module_of(name, module)
     kind = getattr(theirs, inner, None)
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         tried = f"classes: {', '.join(_classes(theirs)) or 'none'}"
         raise ConfigError(f"reply type {name!r}: {module} has no pydantic class {inner!r}", tried=tried)
     return kind if issubclass(kind, ReplyModel) else _of_class(kind)
+
+
+def module_of(name: str, module: str) -> ModuleType:
+    """The module of others that has the reply type `name`, imported."""
+    try:
+        return import_module(module)
+    except Exception as error:  # it may fail in any way
+        raise ConfigError(
+            f"reply type {name!r}: {module} cannot be imported: {type(error).__name__}: {error}",
+            hint="install its package, or put its folder on PYTHONPATH",
+        ) from error
 
 
 def _classes(module: ModuleType) -> Iterator[str]:

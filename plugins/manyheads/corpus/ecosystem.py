@@ -10,7 +10,6 @@ import itertools
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
 from contextlib import ExitStack, suppress
 from heapq import nsmallest
@@ -212,7 +211,7 @@ class KnowledgeBank(Collection):
         *,
         years: Years | None = None,
         where: Where | None = None,
-        exclude: Ids[str] = (),
+        exclude: Names[str] = (),
     ) -> list[list[Hit]]:
         """The k most similar papers for each query, best first; one embedding and one look-up for all queries."""
         found = await self.find(queries, k, _filter(years, where, exclude))
@@ -240,7 +239,7 @@ def _paper(record: StoredRecord) -> Paper:
     return Paper.model_validate({key: value for key, value in record.payload.items() if key in STORED})
 
 
-def _filter(years: Years | None, where: Where | None, exclude: Ids[str] = ()) -> Filter:
+def _filter(years: Years | None, where: Where | None, exclude: Names[str] = ()) -> Filter:
     return Filter(dict(where or {}), {} if years is None else {"year": years}, frozenset(exclude))
 
 

@@ -440,7 +440,6 @@ class Dataset(Reader):
         return {key: self.author(row, key) for row in rows if (key := text(key_of(row))) in wanted}
 
     def author(self, record: Object, key: str) -> RawAuthor:
-        """What the dataset says about an author."""
         each = {name: values.entries(_value(given)(record)) for name, given in self.format.author.items()}
         texts = {name: tuple(dict.fromkeys(filter(None, map(text, some)))) for name, some in each.items()}
         return RawAuthor(

@@ -233,7 +233,6 @@ class _Attempts:
     _turns: int = field(default=0, init=False)
 
     async def run(self) -> Any:
-        """Its outcome."""
         deaths, errors = list[str](), self.cluster.ray.exceptions
         while True:
             turns = self._turns

@@ -191,7 +191,6 @@ class RunFolder:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a run ended early, in a line."""
     if isinstance(error, StoppedError) or not isinstance(error, Exception):  # Ctrl-C, no more events wanted
         return "stopped: by its user"
     state = "stopped" if isinstance(error, BudgetError) else "failed"

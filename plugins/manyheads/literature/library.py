@@ -233,7 +233,6 @@ class Library:
 
     @property
     def _fastest(self) -> list[CascadeSource]:
-        """The sources, with slow ones last."""
         return sorted(self._members, key=lambda one: getattr(one.source, "pace", Pace()).seconds >= SLOW)
 
     async def _findings(

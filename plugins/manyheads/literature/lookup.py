@@ -148,7 +148,6 @@ class LookupCache(Closing):
         return [self._database().rows(query, key)[0] for key in keys]  # pyright: ignore[reportReturnType]
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Store rows of another file."""
         self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
@@ -508,5 +507,4 @@ class LookUp:
         )
 
     def findings(self, papers: tuple[Paper, ...] = ()) -> Findings:
-        """The result of the look-up."""
         return Findings(papers=papers, searches=tuple(self._searches), degraded=tuple(self._silent))

@@ -8,9 +8,12 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from manyheads.base.papers import identify
-from manyheads.corpus.records import RawPaper
+
+if TYPE_CHECKING:
+    from manyheads.corpus.records import RawPaper
 
 SHARED = "*"
 """The source of ids that are unique in all sources."""
@@ -64,7 +67,7 @@ class Index:
         """Lengths of titles by their first words: a bit per length."""
         self._keys, self._years = array("q"), array("h")
 
-    def add(self, source: int | str, paper: RawPaper, own_id: str = "") -> bool:
+    def add(self, source: int | str, paper: "RawPaper", own_id: str = "") -> bool:
         """Add a source's paper, unless the id exists; of equal titles, the first is used. `own_id` is the source's own id."""
         if (own := hash((source, own_id or paper.id))) in self._ids:
             return False

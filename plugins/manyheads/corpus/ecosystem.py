@@ -155,7 +155,6 @@ class Collection(Closing):
         return await asyncio.to_thread(look_up) if queries else []
 
     def close(self) -> None:
-        """Close the collection."""
         self.store.close()
 
 
@@ -413,7 +412,6 @@ class Ecosystem(Closing):
         self._queries.embed(["warm"])
 
     def close(self) -> None:
-        """Close the banks."""
         for part in self.parts.values():
             part.close()
         self.papers.close()

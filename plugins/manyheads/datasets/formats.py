@@ -305,7 +305,6 @@ class FieldReader:
         self._computed = values.COMPUTED[format.computed] if format.computed else None
 
     def fields(self, record: Object) -> dict[str, Any] | tuple[str, str]:
-        """The fields of a paper, or the faulty one and the reason."""
         made: dict[str, Any] = {}
         for name, get, meaning in self._gets:
             try:

@@ -200,7 +200,6 @@ class Library:
         return await self._findings(self._references, "references", paper_id, limit, parts, window)
 
     async def close(self) -> None:
-        """Close files."""
         for file in filter(None, (self.cache, self._record)):
             file.close()
 

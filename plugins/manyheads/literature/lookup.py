@@ -47,9 +47,7 @@ class StoredAnswers(Protocol):
         """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
         ...
 
-    async def store(self, row: Row) -> None:
-        """Store an answer."""
-        ...
+    async def store(self, row: Row) -> None: ...
 
 
 ANSWERS: ContextVar[StoredAnswers | None] = ContextVar("answers", default=None)
@@ -122,7 +120,6 @@ class LookupCache(Closing):
 
     @asynccontextmanager
     async def lookup(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
-        """See `StoredAnswers`."""
         lock = self._asking.setdefault((asyncio.get_running_loop(), key), asyncio.Lock())
         seconds = None if until == math.inf else until - time.monotonic()
         with ExitStack() as held:
@@ -133,7 +130,6 @@ class LookupCache(Closing):
             yield await asyncio.to_thread(self.row, key)
 
     async def store(self, row: Row) -> None:
-        """See `StoredAnswers`."""
         await asyncio.to_thread(self.put, [row])
 
     def row(self, key: bytes) -> Row | None:
@@ -151,7 +147,6 @@ class LookupCache(Closing):
         self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file, if open."""
         with self._lock:
             if self._opened:
                 self._opened.close()

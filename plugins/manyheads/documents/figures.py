@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
 from manyheads.documents.headings import FLOAT, is_table
-from manyheads.documents.layout import ENDS, PageLines, TextLine, joined, wordy
+from manyheads.documents.layout import ENDS, PageLines, TextLine, groups, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Graphic, PdfWord
 
@@ -482,12 +482,8 @@ def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
     made: list[tuple[str, ...]] = []
     for row in rows:
         row.sort(key=lambda one: one.x0)
-        cells = [[row[0].text]]
-        for one, other in pairwise(row):
-            if other.x0 - one.x1 > 0.75 * max(one.size, other.size):
-                cells.append([])
-            cells[-1].append(other.text)
-        made.append(tuple(" ".join(cell) for cell in cells))
+        cells = groups(row, lambda other, one: other.x0 - one.x1 > 0.75 * max(one.size, other.size))
+        made.append(tuple(" ".join(word.text for word in cell) for cell in cells))
     return tuple(made)
 
 

@@ -198,7 +198,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         notes=[
             Note(text=joined((line.text for line in group), words), page=group[0].page)
             for sheet in made
-            for group in groups(sheet.notes, marked)
+            for group in groups(sheet.notes, lambda line, _: marked(line))
         ],
         hidden=[
             *(_hidden(one, page.number, figures) for page in pages for one in page.hidden),

@@ -3,12 +3,12 @@
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 
-from bench.figures import Figure, Size, Watch, typical
+from bench.figures import Figure, Size, _seconds, typical
 from bench.memory import peak
 from bench.retrieval import CHUNK, DIM, MODEL, K, _clustered, _papers
 from manyheads.base.papers import Scientist
@@ -56,12 +56,6 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             ]
         layered, plain = (median(each) * 1000 for each in zip(*times, strict=True))
         yield Figure(f"{name}, top {K}", layered, "ms", plain, against, "≤ 1.3×")
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    watch = Watch()
-    work()
-    return watch.read().wall
 
 
 def _corpus(folder: Path, count: int) -> Path:

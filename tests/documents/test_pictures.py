@@ -12,6 +12,7 @@ from reportlab.platypus import Paragraph
 from manyheads.base.errors import DocumentError
 from manyheads.documents import Document, Figure, find_quote, picture, quote_boxes, read_document, render
 from support.pdfs import TITLE, Plot, body, figure, heading, typeset
+from support.pngs import size
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +33,6 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Document]:
         high=60,
     )
     return path, read_document(path)
-
-
-def size(data: bytes) -> tuple[int, int]:
-    with Image.open(BytesIO(data)) as image:
-        assert image.format == "PNG"
-        return image.size
 
 
 def dark(data: bytes, box: tuple[float, float, float, float], scale: float) -> bool:

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,14 +31,10 @@ from support.command import (
 from support.corpora import built
 from support.llm import LLM
 from support.papers import papers, write_corpus
-from support.ray_nodes import RayNodes, ray_nodes
+from support.ray_nodes import NEEDS_RAY, RayNodes, ray_nodes
 from support.suites import write_suite
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), NEEDS_RAY]
 FILES = ("results.jsonl", "summary.csv")
 
 

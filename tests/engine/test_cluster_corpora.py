@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,15 +27,11 @@ from support.embedding import needs_minilm
 from support.llm import LLM
 from support.papers import papers, write_corpus
 from support.pdfs import body, heading, typeset
-from support.ray_nodes import RayNodes, ray_nodes
+from support.ray_nodes import NEEDS_RAY, RayNodes, ray_nodes
 from support.scholar import Scholar, record
 from support.suites import write_suite
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), NEEDS_RAY]
 BUILD = ("corpus", "build", "papers.jsonl", "--bound", "2015", "--name", "mine", "--out")
 
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from collections.abc import Generator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,11 @@ from support.command import Done, finish, manyheads_command, served_by, start
 from support.equal import STAMP, outcomes, pages, turns, without_times
 from support.faults import Fault
 from support.llm import LLM
-from support.ray_nodes import RayNodes, ray_nodes
+from support.ray_nodes import NEEDS_RAY, RayNodes, ray_nodes
 from support.suites import write_suite
 from support.web import owner
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), NEEDS_RAY]
 WORKERS = ("1", "2", "4")
 
 

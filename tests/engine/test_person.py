@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ from support.person import Scripted
 from support.suites import write_suite
 
 ME = {"models": {"me": {"provider": "human"}}, "roles": {"leader": {"model": "me"}}}
-
-
-@pytest.fixture
-def llm() -> Iterable[LLM]:
-    with LLM() as server:
-        yield server
 
 
 def run(config: Any, folder: Path, person: Scripted | None, *sets: str) -> tuple[RunResult[Any], list[Any]]:

@@ -1,9 +1,11 @@
 """What tests of any host are given."""
 
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 
+from attack.server import Misbehaving
 from support.hosts import HOSTS
 from support.native import Hosting, hosting
 
@@ -23,3 +25,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def host(name: str) -> Hosting:
     """Opens the host on models, or on one that is the default."""
     return hosting(name)
+
+
+@pytest.fixture
+def server() -> Iterator[Misbehaving]:
+    with Misbehaving() as server:
+        yield server

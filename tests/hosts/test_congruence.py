@@ -12,15 +12,10 @@ from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM, Given
 from support.play import Played, config_for, play
-from support.requests import Request
+from support.requests import Request, question
 from support.results import but_for_the_host
 
 INVITES = ("invitation.enabled=true", "models.default.price.input=0.15", "models.default.price.output=0.6")
-
-
-def question(request: Request) -> str:
-    """What all hosts show alike: persona and question, not where the hook's passage and tool results stand."""
-    return f"{request.system.strip()}\0{request.asking.strip()}"
 
 
 async def on_each(tmp_path: Path, *sets: str, answers: Given | None = None, **more: Any) -> list[Played]:

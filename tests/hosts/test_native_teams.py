@@ -20,16 +20,11 @@ from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, CLASSES, PAPER, Native, small
-from support.requests import Request
+from support.requests import question
 from support.results import but_for_the_host, unfinished
 
 REVIEW = "conference-review"
 Made = Callable[..., Native]
-
-
-def question(request: Request) -> str:
-    """What all hosts show alike."""
-    return f"{request.system.strip()}\0{request.asking.strip()}"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Odd answers of model servers on any host: on each wire, and through a client that the user brings."""
 
 import asyncio
-from collections.abc import Iterator
 from importlib import import_module
 from io import BytesIO
 from typing import Any
@@ -19,12 +18,6 @@ from support.turns import LOOK_UP, model, turn
 
 ANTHROPIC = pytest.param("anthropic", marks=pytest.mark.slow)  # imports its SDK
 FOREIGN = ("Error code", "validation error", "NoneType", "Traceback", "Errno", "{'", "line 1 column", "502")
-
-
-@pytest.fixture
-def server() -> Iterator[Misbehaving]:
-    with Misbehaving() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

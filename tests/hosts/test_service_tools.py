@@ -1,8 +1,6 @@
 """Parts of a system's work as single tools of an agent of each framework, with a client of the framework's."""
 
 import asyncio
-import struct
-import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -22,6 +20,7 @@ from manyheads.documents import picture_in
 from manyheads.models.abilities import image_of_bands
 from support.llm import LLM
 from support.native import own_client
+from support.pngs import png_of
 from support.requests import Request
 from support.sight import SEEING
 from support.turns import model
@@ -100,19 +99,6 @@ async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: 
     assert "What it shows:" in told
     assert "critique:" in told, "what the server has made up"
     assert "Not seen" not in told
-
-
-def png_of(wide: int, high: int) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(b"\0"))
-        + chunk(b"IEND", b"")
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ async def _never(arguments: Query) -> str:
 
 NEVER = Tool("search_papers", "Look something up.", Query, _never)
 PATIENT: dict[str, Any] = {"timeout": 300, "turn_timeout": 0.7}
-
-
-@pytest.fixture
-def server() -> Iterator[Misbehaving]:
-    with Misbehaving() as server:
-        yield server
 
 
 @pytest.mark.parametrize(

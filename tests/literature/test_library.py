@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,7 @@ from manyheads.core.events import Searched
 from manyheads.literature import lookup
 from manyheads.literature.library import Library, window
 from support.scholar import Trouble
-from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
-
-
-@pytest.fixture
-def services() -> Iterator[Services]:
-    with running() as services:
-        yield services
+from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, scholarly, steps
 
 
 async def test_sources_are_asked_in_turn_until_there_are_enough(services: Services) -> None:

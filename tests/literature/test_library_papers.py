@@ -1,17 +1,9 @@
 """One paper by any of its names, and what belongs to it, wherever that is kept."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from manyheads.base.errors import LiteratureError
-from support.services import A, D, Services, down, ids, open_work, running
-
-
-@pytest.fixture
-def services() -> Iterator[Services]:
-    with running() as services:
-        yield services
+from support.services import A, D, Services, down, ids, open_work
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What a library keeps on disk, and what a resumed run sees."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,7 @@ from manyheads.base.errors import LiteratureError
 from manyheads.literature.lookup import Findings, SearchLedger
 from manyheads.literature.source import ALL, Part
 from support.scholar import Scholar, Trouble
-from support.services import A, C, Services, down, running
-
-
-@pytest.fixture
-def services() -> Iterator[Services]:
-    with running() as services:
-        yield services
+from support.services import A, C, Services, down
 
 
 async def test_an_answer_on_disk_is_not_asked_for_again(services: Services, tmp_path: Path) -> None:

@@ -147,6 +147,11 @@ def asks(request: Request, heading: str) -> bool:
     return bool(re.search(rf"^# {re.escape(heading)}", request.asking, re.MULTILINE))
 
 
+def question(request: Request) -> str:
+    """What all hosts show alike: persona and question, not where the hook's passage and tool results stand."""
+    return f"{request.system.strip()}\0{request.asking.strip()}"
+
+
 def question_of(asking: str) -> str:
     """A prompt without the passage of a retrieval hook and the form of the reply."""
     return BEHIND.split(asking)[0].strip()

@@ -3,12 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import BudgetError, ChangedError
@@ -21,6 +19,7 @@ from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
 from support.llm import LLM
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
+from support.pngs import size
 from support.requests import Request
 from support.sight import SEEING
 
@@ -54,12 +53,6 @@ def seeing() -> Any:
 
 def of(requests: Sequence[Request], title: str) -> list[Request]:
     return [request for request in requests if request.title == title]
-
-
-def size(png: bytes) -> tuple[int, int]:
-    with Image.open(BytesIO(png)) as image:
-        assert image.format == "PNG"
-        return image.size
 
 
 @pytest.mark.parametrize("host", EVERY)

@@ -71,14 +71,11 @@ def own_file(code: Sequence[str], *about: object) -> Path | str:
         if (
             stat.S_ISDIR(state.st_mode)
             and not (state.st_mode & 0o077 or replaceable)
-            and state.st_uid == _user()
+            and hasattr(os, "getuid")  # Windows has other rights than modes
+            and state.st_uid == os.getuid()
         ):
             return folder / name
     return name
-
-
-def _user() -> int | None:
-    return os.getuid() if hasattr(os, "getuid") else None  # Windows has other rights than modes
 
 
 @cache

@@ -5,18 +5,23 @@ import os
 import signal
 import threading
 from collections.abc import Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.base.files import allowed_files
-from manyheads.cli.options import PlacementOptions, RunningOptions
+from manyheads.cli import completion
+from manyheads.cli.options import Options
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.vectors import Embedder, Remote
+    from manyheads.engine.cluster import Cluster
     from manyheads.engine.local import Engine
     from manyheads.engine.readiness import CheckResult
 
@@ -52,71 +57,94 @@ def stoppable() -> Generator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-class Placement(PlacementOptions):
+ENGINES = ("local", "ray")
+
+
+class Placement(Options):
     """Where the runs of a command run."""
+
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", autocompletion=completion.one_of(*ENGINES))
+    ] = None
+    """Where they run: local (this process), or ray (several processes or machines). [default: the config's, else local]"""
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    """The Ray cluster to use; run the command on one of its nodes. [default: RAY_ADDRESS, else a Ray of its own]"""
+    workers: int | None = Field(default=None, ge=1)
+    """Ray's worker processes. [default: one for each free processor]"""
+
+    def engine_name(self, config: "RunConfig") -> str:
+        engine = self.engine or config.engine or "local"
+        if engine not in ENGINES:
+            raise ConfigError(f"--engine {engine}: no such engine", hint=f"one of: {', '.join(ENGINES)}")
+        if engine == "local" and (self.address or self.workers):
+            raise ConfigError("--address and --workers are for Ray", hint="add --engine ray")
+        return engine
+
+    @contextmanager
+    def _cluster(self, config: "RunConfig", jobs: int = 1) -> "Generator[Cluster | None]":
+        """The workers of the engine that these options or the config name; None for this process."""
+        if self.engine_name(config) == "local":
+            yield None
+            return
+        from manyheads.engine.cluster import connected
+
+        with connected(self.address, self.workers, jobs) as cluster:
+            yield cluster
 
     @contextmanager
     def spread(self, config: "RunConfig", model: "Embedder", choice: str) -> "Generator[Embedder]":
-        """An embedding model on the workers of the engine that these options or the config name; `choice` as of `load_embedder`."""
-        if self.engine_name(config) == "local":
-            yield model
-            return
-        from manyheads.corpus.vectors import RemoteEmbedder
-        from manyheads.engine.cluster import connected
+        """An embedding model on the engine's workers, or here; `choice` as of `load_embedder`."""
+        with self._cluster(config) as cluster:
+            if cluster:
+                from manyheads.corpus.vectors import RemoteEmbedder
 
-        with connected(self.address, self.workers, 1) as cluster:
-            yield RemoteEmbedder(model, partial(cluster.embed, choice, model.name), 2 * cluster.workers)
+                model = RemoteEmbedder(model, partial(cluster.embed, choice, model.name), 2 * cluster.workers)
+            yield model
 
     @contextmanager
     def rules(self, config: "RunConfig") -> "Generator[Remote | None]":
         """The rules of `corpus extract` on the engine's workers, if it has any."""
-        if self.engine_name(config) == "local":
-            yield None
-            return
         from manyheads.corpus.vectors import Remote
-        from manyheads.engine.cluster import connected
 
-        with connected(self.address, self.workers, 1) as cluster:
-            yield Remote(cluster.extract, 2 * cluster.workers)
+        with self._cluster(config) as cluster:
+            yield Remote(cluster.extract, 2 * cluster.workers) if cluster else None
 
     def findings(self, config: "RunConfig") -> "list[CheckResult]":
         """What is wrong with the engine's nodes; none without Ray."""
-        if self.engine_name(config) == "local":
-            return []
-        from manyheads.config.keys import value_of
-        from manyheads.corpus.corpora import SHIPPED
-        from manyheads.engine.cluster import connected
-        from manyheads.literature.library import SERVICES, service_class
-        from manyheads.models.requests import key_variable
-        from manyheads.team.system import system_of
+        with self._cluster(config) as cluster:
+            if cluster is None:
+                return []
+            from manyheads.config.keys import value_of
+            from manyheads.corpus.corpora import SHIPPED
+            from manyheads.literature.library import SERVICES, service_class
+            from manyheads.models.requests import key_variable
+            from manyheads.team.system import system_of
 
-        keys = {key_variable(model) for model in config.models.values()}
-        keys |= {service_class(name).key_env for name in config.literature.cascade if name in SERVICES}
-        needed = sorted(key for key in keys if key and value_of(key))
-        own = config.corpus not in SHIPPED  # it is sent
-        corpus = None if own or not system_of(config).corpus(config) else config.corpus
-        with connected(self.address, self.workers, 1) as cluster:
+            keys = {key_variable(model) for model in config.models.values()}
+            keys |= {service_class(name).key_env for name in config.literature.cascade if name in SERVICES}
+            needed = sorted(key for key in keys if key and value_of(key))
+            own = config.corpus not in SHIPPED  # it is sent
+            corpus = None if own or not system_of(config).corpus(config) else config.corpus
             return asyncio.run(cluster.findings(needed, corpus))
 
 
-class Running(Placement, RunningOptions):
+class Running(Placement):
     """Where the runs of a command run, and how many at once."""
+
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
+    """Runs, or a judge's questions, in parallel; with --engine ray, on each worker."""
 
     @contextmanager
     def opened(self, config: "RunConfig", *, here: bool = False) -> "Generator[Engine]":
         """The engine that these options or the config name; this process, if it is to be `here`. In batches, many runs wait."""
+        from manyheads.engine.local import Process
+
         batch = config.in_batches
-        if self.engine_name(config) == "local" or here:
-            from manyheads.engine.local import Process
-
-            yield Process(max(self.jobs, min(allowed_files() // 10, MOST_RUNS)) if batch else self.jobs)
-            return
-        if batch:
+        if batch and not here and self.engine_name(config) != "local":
             raise ConfigError("--batch: one process gathers all requests", hint="leave out --engine ray")
-        from manyheads.engine.cluster import connected
-
-        with connected(self.address, self.workers, self.jobs) as cluster:
-            yield cluster
+        jobs = max(self.jobs, min(allowed_files() // 10, MOST_RUNS)) if batch else self.jobs
+        with nullcontext() if here else self._cluster(config, self.jobs) as cluster:
+            yield cluster or Process(jobs)
 
     def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work to its end; Ctrl-C ends it as `stoppable` says."""

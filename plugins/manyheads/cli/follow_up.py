@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from manyheads.cli.options import Changes, RunFolder, RunningOptions, settings
+from manyheads.cli.engine import Running
+from manyheads.cli.options import Changes, RunFolder, settings
 from manyheads.cli.person import errors_as_lines
 from manyheads.cli.run import ShowOrControl, Start, begin
 
@@ -57,7 +58,7 @@ def branch(
     changes: Changes,
     show: ShowOrControl,
     start: Start,
-    where: RunningOptions,
+    where: Running,
     epoch: Epoch = None,
 ) -> None:
     """Go on from an epoch of a society, with other settings: a run of its own, which shares the past of the first."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from typer.models import OptionInfo, ParameterInfo
 
 from manyheads.base.errors import ConfigError, ExitCode, describe
@@ -340,35 +340,3 @@ def stopped(what: str = "") -> typer.Exit:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(ExitCode.STOPPED))
     say(f"manyheads: stopped{what}", err=True)
     return typer.Exit(ExitCode.STOPPED)
-
-
-ENGINES = ("local", "ray")
-
-
-class PlacementOptions(Options):
-    """Where the runs of a command run."""
-
-    engine: Annotated[
-        str | None, typer.Option(metavar="NAME", autocompletion=completion.one_of(*ENGINES))
-    ] = None
-    """Where they run: local (this process), or ray (several processes or machines). [default: the config's, else local]"""
-    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
-    """The Ray cluster to use; run the command on one of its nodes. [default: RAY_ADDRESS, else a Ray of its own]"""
-    workers: int | None = Field(default=None, ge=1)
-    """Ray's worker processes. [default: one for each free processor]"""
-
-    def engine_name(self, config: "RunConfig") -> str:
-        """The engine that these options or the config name."""
-        engine = self.engine or config.engine or "local"
-        if engine not in ENGINES:
-            raise ConfigError(f"--engine {engine}: no such engine", hint=f"one of: {', '.join(ENGINES)}")
-        if engine == "local" and (self.address or self.workers):
-            raise ConfigError("--address and --workers are for Ray", hint="add --engine ray")
-        return engine
-
-
-class RunningOptions(PlacementOptions):
-    """Where the runs of a command run, and how many at once."""
-
-    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
-    """Runs, or a judge's questions, in parallel; with --engine ray, on each worker."""

@@ -27,7 +27,7 @@ from manyheads.asking.forms import brief
 from manyheads.asking.questions import YES_OR_NO, bounds, value_of
 from manyheads.base.errors import ExitCode, UserError
 from manyheads.base.text import plain
-from manyheads.cli.printing import fail, print_line, safe_console
+from manyheads.cli.printing import fail, print_line, safe_console, say
 from manyheads.core.events import AnyEvent, Waiting
 
 if TYPE_CHECKING:
@@ -44,6 +44,18 @@ def is_terminal(*streams: TextIO | None) -> bool:
     """Whether a person can be asked: all of these streams, by default all that there are, are a terminal."""
     # a closed stream is None
     return all(each and each.isatty() for each in streams or (sys.stdin, sys.stdout, sys.stderr))
+
+
+def agrees(question: str, about: str = "") -> bool:
+    """Ask at the terminal, after what it is about. No without one, and at the end of the input."""
+    if not is_terminal():
+        return False
+    if about:
+        say(about, err=True)
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        return False
 
 
 @dataclass
@@ -167,7 +179,6 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
 def _objects(
     part: Mapping[str, Any], item: Mapping[str, Any], show: Callable[..., object], label: str
 ) -> list[Any]:
-    """Entries of several fields, one after the other."""
     least, most, entries = part.get("minItems", 0), part.get("maxItems"), list[Any]()
     while most is None or len(entries) < most:
         if len(entries) >= least:

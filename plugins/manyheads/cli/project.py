@@ -56,7 +56,11 @@ def init(
     from manyheads.base.resources import Resources
 
     if folder is None and any(each.name[0] != "." for each in Path().iterdir()):
-        _confirm_folder()
+        from manyheads.cli.person import agrees
+
+        if not agrees("This folder has files. Make it the project?"):
+            hint = "name a new one: manyheads init my-project, or this one: manyheads init ."
+            raise ConfigError("this folder has files", hint=hint)
     folder = folder or Path()
 
     resources, files = Resources(), dict[str, Path]()
@@ -90,19 +94,6 @@ def init(
     )
 
 
-def _confirm_folder() -> None:
-    """Ask whether a folder with files is to be the project; raises `ConfigError` if not, or where nobody can be asked."""
-    from manyheads.cli.person import is_terminal
-
-    try:
-        if is_terminal() and typer.confirm("This folder has files. Make it the project?", err=True):
-            return
-    except typer.Abort:
-        pass
-    hint = "name a new one: manyheads init my-project, or this one: manyheads init ."
-    raise ConfigError("this folder has files", hint=hint)
-
-
 # `.env`.
 
 
@@ -116,19 +107,13 @@ def read_own_keys() -> None:
 
 def allowed_now(error: NotAllowedError) -> bool:
     """Ask on a terminal whether a key may go to a host; a yes is remembered. False without a terminal."""
-    from manyheads.cli.person import is_terminal
+    from manyheads.cli.person import agrees
     from manyheads.config.environment import allow
 
-    if not is_terminal():
-        return False
-    say(error.message, err=True)
-    try:
-        if not typer.confirm("Allow this from now on?", err=True):
-            return False
-    except typer.Abort:
-        return False
-    allow(error.words)
-    return True
+    allowed = agrees("Allow this from now on?", error.message)
+    if allowed:
+        allow(error.words)
+    return allowed
 
 
 # `manyheads list`.
@@ -307,7 +292,6 @@ def _need_writable(folder: Path) -> None:
 
 
 def names_of(host: str) -> frozenset[str]:
-    """The names of a server that listens on an address."""
     return frozenset({host, socket.gethostname()} if host != LOCAL else ())
 
 
@@ -321,7 +305,6 @@ def warn_of_network(host: str, risk: str) -> None:
 
 
 def run_server(server: "Server", listener: socket.socket) -> None:
-    """Serve until Ctrl-C."""
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:

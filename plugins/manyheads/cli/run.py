@@ -18,12 +18,12 @@ from manyheads.base.files import read_text, replace_text, writable
 from manyheads.base.folders import CONFIG, LABELS, write
 from manyheads.base.text import count
 from manyheads.cli import completion
+from manyheads.cli.engine import Running
 from manyheads.cli.options import (
     Changes,
     Configs,
     Options,
     RunFolder,
-    RunningOptions,
     Seed,
     Spending,
     collect_garbage,
@@ -132,7 +132,6 @@ def estimate(options: Comparing) -> None:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    """The folder itself, or the runs in it and in the folders below it."""
     from manyheads.report.index import runs_here
 
     return [folder] if (folder / CONFIG).is_file() else [run for run, _ in runs_here(folder)] or [folder]
@@ -269,7 +268,7 @@ def run(
     show: ShowOrControl,
     start: Start,
     steering: SteerOptions,
-    where: RunningOptions,
+    where: Running,
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
@@ -285,15 +284,13 @@ def with_budget(config: "RunConfig", budget: "Budget") -> "RunConfig":
     return config.model_copy(update={"budget": limits})
 
 
-def resume(
-    folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming, where: RunningOptions
-) -> None:
+def resume(folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming, where: Running) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
     with errors_as_lines(show.control):
         _resume(folder, changes, show, how, where)
 
 
-def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: RunningOptions) -> None:
+def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: Running) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
@@ -317,7 +314,7 @@ def _resume(folder: Path, changes: Changes, show: Show, how: Resuming, where: Ru
     go(Session(config, folder, how.accept_changes), show, where)
 
 
-def begin(config: "RunConfig", start: Start, show: Show, where: RunningOptions | None = None) -> None:
+def begin(config: "RunConfig", start: Start, show: Show, where: Running | None = None) -> None:
     """Estimate a run, or run it in a new folder, after `confirm`."""
     from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, fresh, new_folder
@@ -327,10 +324,10 @@ def begin(config: "RunConfig", start: Start, show: Show, where: RunningOptions |
         go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show, where)
 
 
-def go(session: Any, show: Show, where: RunningOptions | None = None) -> None:
+def go(session: Any, show: Show, where: Running | None = None) -> None:
     """Run a session and show its events; after Ctrl-C, says how to resume and exits with 130."""
     try:
-        with _placed(session.config, where or RunningOptions()):
+        with _placed(session.config, where or Running()):
             asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
         resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
@@ -343,20 +340,19 @@ def go(session: Any, show: Show, where: RunningOptions | None = None) -> None:
 
 
 @contextmanager
-def _placed(config: "RunConfig", where: RunningOptions) -> Generator[None]:
+def _placed(config: "RunConfig", where: Running) -> Generator[None]:
     """Where the runs below a run's folder run; a run that has none runs here."""
     from manyheads.base.errors import ConfigError
     from manyheads.team.system import system_of
 
     if system_of(config).nests:
-        from manyheads.cli.engine import Running
         from manyheads.engine.local import ENGINE
 
-        with Running(**where.model_dump()).opened(config) as engine, ExitStack() as stack:
+        with where.opened(config) as engine, ExitStack() as stack:
             stack.callback(ENGINE.reset, ENGINE.set(engine))
             yield
         return
-    if where != RunningOptions():
+    if where != Running():
         what = f"{config.system}: one run, in this process; --engine, --address, --workers and --jobs place the runs of many"
         raise ConfigError(what, hint="leave them out")
     yield

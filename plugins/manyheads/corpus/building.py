@@ -199,7 +199,6 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
 
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
-    """Write the author knowledge bank."""
     count = counter(tell, "embedding scientists", len(scientists))
     items = [
         (one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
@@ -223,7 +222,6 @@ def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]
 
 
 def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """All items, in batches."""
     rest = iter(things)
     return iter(lambda: [*islice(rest, size)], [])
 
@@ -263,14 +261,19 @@ def build_corpus(
         _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        model = embedder if _needs_no_cache(embedder) else held.enter_context(CachedEmbedder(embedder))
+        model = embedder
+        if not (isinstance(model, CachedEmbedder) or model.name.startswith(LEXICAL)):  # hashing is faster
+            model = held.enter_context(CachedEmbedder(model))
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
-        _write_scientists(partial / SCIENTISTS, profiles)
+        lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
+        (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
-        _write_bylines(partial / BYLINES, spool)
+        with (partial / BYLINES).open("w", encoding="utf-8") as bylines:
+            for paper in chain.from_iterable(map(spool.raw, spool.years)):
+                bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
         meta = Meta(
             name=name or target.resolve().name,
             source=reader.name,
@@ -288,23 +291,6 @@ def build_corpus(
         held.close()
         _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
-
-
-def _write_scientists(path: Path, profiles: Profiles) -> None:
-    lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
-    path.write_text(f"[{lines}]\n", encoding="utf-8")
-
-
-def _write_bylines(path: Path, spool: Spool) -> None:
-    """The papers as published, with their authors' names, for exports."""
-    with path.open("w", encoding="utf-8") as bylines:
-        for paper in chain.from_iterable(map(spool.raw, spool.years)):
-            bylines.write(paper.as_published().model_dump_json(exclude_defaults=True) + "\n")
-
-
-def _needs_no_cache(embedder: Embedder) -> bool:
-    """Hashing of words is faster than a cache."""
-    return isinstance(embedder, CachedEmbedder) or embedder.name.startswith(LEXICAL)
 
 
 def _need_free(target: Path) -> None:

@@ -10,7 +10,6 @@ import itertools
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
 from contextlib import ExitStack, suppress
 from heapq import nsmallest
@@ -156,7 +155,6 @@ class Collection(Closing):
         return await asyncio.to_thread(look_up) if queries else []
 
     def close(self) -> None:
-        """Close the collection."""
         self.store.close()
 
 
@@ -212,7 +210,7 @@ class KnowledgeBank(Collection):
         *,
         years: Years | None = None,
         where: Where | None = None,
-        exclude: Ids[str] = (),
+        exclude: Names[str] = (),
     ) -> list[list[Hit]]:
         """The k most similar papers for each query, best first; one embedding and one look-up for all queries."""
         found = await self.find(queries, k, _filter(years, where, exclude))
@@ -240,7 +238,7 @@ def _paper(record: StoredRecord) -> Paper:
     return Paper.model_validate({key: value for key, value in record.payload.items() if key in STORED})
 
 
-def _filter(years: Years | None, where: Where | None, exclude: Ids[str] = ()) -> Filter:
+def _filter(years: Years | None, where: Where | None, exclude: Names[str] = ()) -> Filter:
     return Filter(dict(where or {}), {} if years is None else {"year": years}, frozenset(exclude))
 
 
@@ -414,7 +412,6 @@ class Ecosystem(Closing):
         self._queries.embed(["warm"])
 
     def close(self) -> None:
-        """Close the banks."""
         for part in self.parts.values():
             part.close()
         self.papers.close()

@@ -29,7 +29,6 @@ class Channel(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The reason in words."""
         match self.how:
             case "semantic":
                 return f"background similar: {self.similarity:.2f}"

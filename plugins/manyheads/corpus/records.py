@@ -192,15 +192,6 @@ def _reference(one: object) -> str:
     return str(one).strip() if isinstance(one, str | int) and not isinstance(one, bool) else ""
 
 
-def _known_count(value: object) -> object:
-    """A count of citations; datasets write -1 for one that they do not know."""
-    return None if type(value) is int and value < 0 else value
-
-
-def _id_text(value: object) -> object:
-    return "" if value is None else str(value) if type(value) is int else value
-
-
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 _Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
@@ -208,6 +199,10 @@ _OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
 _OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
 _OR_UNDATED = WrapValidator(
     lambda value, year: 0 if value is None or (type(value) is int and not value) else year(value)
+)
+_KNOWN = BeforeValidator(lambda value: None if type(value) is int and value < 0 else value)
+_NUMBER_OR_TEXT = BeforeValidator(
+    lambda value: "" if value is None else str(value) if type(value) is int else value
 )
 _Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
 References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_reference_texts)]
@@ -227,7 +222,7 @@ class RawPaper(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    id: Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(_id_text)] = ""
+    id: Annotated[str, StringConstraints(strip_whitespace=True), _NUMBER_OR_TEXT] = ""
     """Numbers are taken as text; readers make a missing one from title, year and authors, see `made_id`."""
     title: _Text
     abstract: Annotated[str, _OR_BLANK] = ""
@@ -235,7 +230,7 @@ class RawPaper(BaseModel):
     author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR), _OR_UNDATED] = 0
     """0 if the dataset has none: then it is rejected, unless it is to be completed."""
-    citations: Annotated[int | None, BeforeValidator(_known_count)] = None
+    citations: Annotated[int | None, _KNOWN] = None
     """None if unknown, as some datasets write by a number below 0: never taken for 0."""
     venue: str | None = None
     keywords: _Terms = ()
@@ -353,11 +348,9 @@ class Rejects:
         return self.by_field.total()
 
     def place(self, number: int) -> str:
-        """The location of a record, in words."""
         return f"{self.file}, {self.unit} {number}" if self.file else f"{self.unit} {number}"
 
     def note(self, number: int, at_fault: str, reason: str) -> None:
-        """Add a record of the current file."""
         reject = Reject(number, at_fault, reason, self.unit, self.file)
         self.by_field[at_fault] += 1
         if len(self.first) < LISTED:

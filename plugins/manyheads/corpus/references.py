@@ -7,10 +7,13 @@ once, word by word: the time does not depend on the number of titles.
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from manyheads.base.papers import identify
+
+if TYPE_CHECKING:
+    from manyheads.corpus.records import RawPaper
 
 SHARED = "*"
 """The source of ids that are unique in all sources."""
@@ -23,30 +26,6 @@ EDGE = re.compile(r"[.,;?!\"“”«»()\[\]]")
 """Separators of a title in an entry; colons and apostrophes may be part of titles."""
 NAMED = ("10.", "arxiv", "abs/")
 """Characters in every entry that one of these matches."""
-
-
-class Referable(Protocol):
-    """A paper that references may mean."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def doi(self) -> str | None: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def year(self) -> int: ...
-
-
-class Citing(Protocol):
-    """A paper with its references, ids or entries of a bibliography."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def year(self) -> int: ...
-    @property
-    def references(self) -> Sequence[str]: ...
 
 
 def later(year: int | None, than: int | None) -> bool:
@@ -69,7 +48,6 @@ class FoldedWords:
         return len(self._words)
 
     def key(self, start: int = 0, stop: int | None = None) -> int:
-        """Hash of a sequence of words."""
         return hash(" ".join(self._texts[start:stop]))
 
     def stands_alone(self, start: int, stop: int) -> bool:
@@ -89,7 +67,7 @@ class Index:
         """Lengths of titles by their first words: a bit per length."""
         self._keys, self._years = array("q"), array("h")
 
-    def add(self, source: int | str, paper: Referable, own_id: str = "") -> bool:
+    def add(self, source: int | str, paper: "RawPaper", own_id: str = "") -> bool:
         """Add a source's paper, unless the id exists; of equal titles, the first is used. `own_id` is the source's own id."""
         if (own := hash((source, own_id or paper.id))) in self._ids:
             return False
@@ -110,17 +88,16 @@ class Index:
         """Whether an earlier paper has the same title."""
         return self._titles[self._keys[number]] != number
 
-    def cited(self, source: int, paper: Citing) -> list[int]:
+    def cited(self, source: int, title: str, year: int, references: Iterable[str]) -> list[int]:
         """The papers in a paper's references, in order without duplicate titles.
 
         Never the paper itself, nor later ones: the bibliography may be of the paper's last version.
         """
         papers: dict[int, int] = {}
-        for reference in paper.references:
-            number = self.meant(source, reference, paper.year)
-            if number is not None and not later(self._years[number], paper.year):
+        for number in self.meant_by(source, references, year):
+            if not later(self._years[number], year):
                 papers.setdefault(self._keys[number], number)
-        papers.pop(FoldedWords(paper.title).key(), None)
+        papers.pop(FoldedWords(title).key(), None)
         return [*papers.values()]
 
     def meant_by(self, source: int | str, references: Iterable[str], year: int) -> list[int]:
@@ -155,7 +132,6 @@ class Index:
 
 
 def _name(paper_id: str) -> int | None:
-    """An id that is a DOI or an arXiv number."""
     name = identify(paper_id)
     return hash((name.kind, name.value.casefold())) if name.kind in ("doi", "arxiv") else None
 

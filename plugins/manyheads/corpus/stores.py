@@ -186,7 +186,6 @@ def point_id(record_id: str) -> str:
 
 
 def record_of(point: Any) -> StoredRecord:
-    """A point of Qdrant's engine or client as a record."""
     import numpy as np
 
     payload = dict(point.payload or {})

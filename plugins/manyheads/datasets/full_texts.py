@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
+from manyheads.corpus.vectors import in_order
 from manyheads.datasets.formats import Dataset, FieldReader, Format, format_of, validated
 from manyheads.datasets.records import csv_records
 from manyheads.datasets.values import YEAR, FieldName
@@ -77,14 +77,8 @@ def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | Documen
             return wrong
 
     with ThreadPoolExecutor(PROCESSES) as pool:
-        waiting = deque[tuple[Path, Future[Document | DocumentError]]]()
-        for file in files:
-            waiting.append((file, pool.submit(read, file)))
-            if len(waiting) > PROCESSES:
-                first, reading = waiting.popleft()
-                yield first, reading.result()
-        for file, reading in waiting:
-            yield file, reading.result()
+        begun = ((file, pool.submit(read, file).result) for file in files)
+        yield from in_order(begun, PROCESSES + 1)
 
 
 class _SideData:

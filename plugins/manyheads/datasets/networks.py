@@ -303,9 +303,9 @@ class SearchReader(Reader):
         query: str,
         years: Years,
         connect: Callable[[], Source],
-        cache: Callable[[], LookupCache],
         limit: int = MOST_A_YEAR,
         address: str = "",
+        cache: Callable[[], LookupCache] = LookupCache,
     ) -> None:
         self.name, self.path = f"search: {query}", Path(f"search: {query}")
         self.unit, self.example = "paper", "use other words, or other years"

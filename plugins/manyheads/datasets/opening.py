@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +31,6 @@ from manyheads.datasets.networks import AcademicGraph, AMiner, SearchReader, par
 from manyheads.datasets.records import MONGO_NUMBER, csv_header
 from manyheads.datasets.values import FieldName
 from manyheads.literature.library import connect
-from manyheads.literature.lookup import LookupCache
 
 AUTO = "auto"
 SEARCH = "s2:"
@@ -60,7 +59,6 @@ class SourceOptions:
         scratch: folder for temporary files of a join; the system's by default.
         limit: maximum papers per year of a search.
         literature: settings of the services.
-        cache: stores the services' answers.
     """
 
     format: str = AUTO
@@ -70,7 +68,6 @@ class SourceOptions:
     scratch: Path | None = None
     limit: int = 1000
     literature: LiteratureConfig = field(default_factory=LiteratureConfig)
-    cache: Callable[[], LookupCache] = LookupCache
 
 
 def open_sources(sources: Sequence[str], opening: SourceOptions) -> Reader:
@@ -111,7 +108,7 @@ def _reader(found: Format, source: str, how: SourceOptions) -> Reader:
             connecting = partial(connect, "semantic_scholar", how.literature)
             address = how.literature.endpoints.get("semantic_scholar", "")
             query = source.removeprefix(SEARCH)
-            return SearchReader(query, how.years, connecting, how.cache, how.limit, address)
+            return SearchReader(query, how.years, connecting, how.limit, address)
         case _:
             return Dataset(path, found, how.columns)
 

@@ -377,7 +377,8 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
             for number, paper in report_each(enumerate(entries), "references", tell):
                 why = wish.unfit(paper) or ("" if paper.references else "without references")
                 why = why or (READ_BEFORE if index.again(number) else "")
-                cited = () if why else index.cited(paper.source, paper)
+                known = paper.title, paper.year, paper.references
+                cited = () if why else index.cited(paper.source, *known)
                 if why or len(cited) < wish.least:
                     passed[why or wish.too_few] += 1
                 else:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
 from manyheads.documents.headings import FLOAT, is_table
-from manyheads.documents.layout import ENDS, PageLines, TextLine, joined, wordy
+from manyheads.documents.layout import ENDS, PageLines, TextLine, groups, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Graphic, PdfWord
 
@@ -57,14 +57,12 @@ class Caption:
         return min(one.x0 for one in self.lines), max(one.x1 for one in self.lines)
 
     def text(self, words: Mapping[str, int]) -> str:
-        """The caption without its label."""
         text = joined(map(small_capitals, self.lines), words)
         match = LABEL.match(text)
         return match[4] if match else text
 
 
 def captions_of(sheet: PageLines, body: float) -> list[Caption]:
-    """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
     for line in starts:
@@ -475,7 +473,6 @@ def _trimmed(sheet: PageLines, box: Box, bounds: Box) -> Box | None:
 
 
 def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
-    """The words of a table by rows and cells."""
     rows: list[list[PdfWord]] = []
     for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
         if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):
@@ -485,12 +482,8 @@ def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
     made: list[tuple[str, ...]] = []
     for row in rows:
         row.sort(key=lambda one: one.x0)
-        cells = [[row[0].text]]
-        for one, other in pairwise(row):
-            if other.x0 - one.x1 > 0.75 * max(one.size, other.size):
-                cells.append([])
-            cells[-1].append(other.text)
-        made.append(tuple(" ".join(cell) for cell in cells))
+        cells = groups(row, lambda other, one: other.x0 - one.x1 > 0.75 * max(one.size, other.size))
+        made.append(tuple(" ".join(word.text for word in cell) for cell in cells))
     return tuple(made)
 
 

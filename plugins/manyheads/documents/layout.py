@@ -133,17 +133,11 @@ def sheets(pages: Sequence[PdfPage]) -> tuple[list[PageLines], float]:
 
 
 def _sheet(page: PdfPage) -> PageLines:
-    lines: list[list[PdfWord]] = []
-    for word in page.words:
-        if not word.upright:
-            continue
-        if lines:
-            last = lines[-1][-1]
-            size = max(last.size, word.size)
-            if abs(word.base - last.base) < 0.45 * size and -1.5 * size < word.x0 - last.x1 < GAP * size:
-                lines[-1].append(word)
-                continue
-        lines.append([word])
+    def apart(word: PdfWord, last: PdfWord) -> bool:
+        size = max(last.size, word.size)
+        return abs(word.base - last.base) >= 0.45 * size or not -1.5 * size < word.x0 - last.x1 < GAP * size
+
+    lines = groups((word for word in page.words if word.upright), apart)
     joined = [TextLine(page.number, words) for words in _joined(lines)]
     sheet = PageLines(page, joined)
     if joined:
@@ -338,7 +332,6 @@ def _edge(sheet: PageLines) -> Iterable[TextLine]:
 
 
 def _shape(line: TextLine) -> str:
-    """Key of a line's text and height, ignoring numbers."""
     return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
 
 
@@ -390,11 +383,11 @@ COMPOUNDS = frozenset(
 """Prefixes with a permanent hyphen, unless the document shows otherwise."""
 
 
-def groups(items: Iterable[T], begins: Callable[[T], bool]) -> list[list[T]]:
-    """Items up to the next one that begins a group."""
+def groups(items: Iterable[T], begins: Callable[[T, T], bool]) -> list[list[T]]:
+    """Items up to the next one that begins a group, as seen from the one before it."""
     made: list[list[T]] = []
     for one in items:
-        if not made or begins(one):
+        if not made or begins(one, made[-1][-1]):
             made.append([])
         made[-1].append(one)
     return made

@@ -4,7 +4,7 @@ import ctypes
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from manyheads.documents.document import (
 from manyheads.documents.draft import Draft, day_made, numbers_told, speech, year_told
 from manyheads.documents.figures import floats, wider
 from manyheads.documents.headings import ABSTRACT
-from manyheads.documents.layout import TextLine, groups, joined, marked, sheets, vocabulary
+from manyheads.documents.layout import groups, joined, marked, sheets, vocabulary
 from manyheads.documents.pdfium import address, clips, objects, opened, spare
 from manyheads.documents.sections import Division, divisions, opens_abstract, paragraphs, title_and_authors
 from manyheads.documents.words import (
@@ -195,7 +195,11 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         references=[reference(entry) for entry in listed if re.search(r"[^\W\d_]{3}", entry)],
         figures=[*figures],
         tables=[*tables],
-        notes=[note for sheet in made for note in _notes(sheet.notes, words)],
+        notes=[
+            Note(text=joined((line.text for line in group), words), page=group[0].page)
+            for sheet in made
+            for group in groups(sheet.notes, lambda line, _: marked(line))
+        ],
         hidden=[
             *(_hidden(one, page.number, figures) for page in pages for one in page.hidden),
             *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
@@ -280,10 +284,3 @@ def _beside(boxes: Sequence[Box], page: int, figures: Sequence[Figure], margin: 
             if left <= x0 and top <= y0 and x1 <= right and y1 <= bottom:
                 return one
     return None
-
-
-def _notes(lines: Sequence[TextLine], words: Mapping[str, int]) -> list[Note]:
-    return [
-        Note(text=joined((line.text for line in group), words), page=group[0].page)
-        for group in groups(lines, marked)
-    ]

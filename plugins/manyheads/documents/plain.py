@@ -100,7 +100,8 @@ def _is_heading(line: str) -> bool:
 def _items(lines: list[str]) -> list[str]:
     """The items of a list, each with its continuation lines; for a paragraph its text."""
     listed = MARKED.match(lines[0].strip())
-    return [joined(item) for item in groups(lines, lambda line: bool(listed and MARKED.match(line.strip())))]
+    items = groups(lines, lambda line, _: bool(listed and MARKED.match(line.strip())))
+    return [joined(item) for item in items]
 
 
 TITLES = ("title", "heading", "section", "name", "section_title")

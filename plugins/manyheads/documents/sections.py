@@ -11,7 +11,7 @@ from typing import NamedTuple
 from manyheads.base.papers import fold
 from manyheads.documents.document import CORE, SIGN, Kind
 from manyheads.documents.headings import ABSTRACT, ASIDE, CONTENTS, PLAIN, REFERENCES, kind_of
-from manyheads.documents.layout import CAPTION, ENDS, TextLine, joined, spacing, wordy
+from manyheads.documents.layout import CAPTION, ENDS, TextLine, groups, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"(?i)^(?:(?:section|appendix)\s+|[第제]\s?)?((?:\d{1,2}|[A-Z])(?:[.．]\d{1,2}){0,3}|[IVX]{1,5}|[Ⅰ-Ⅻ]|[一二三四五六七八九十]{1,3}(?=[、.．章节節]))"
@@ -206,7 +206,6 @@ def _unmarked(line: TextLine) -> str:
 
 
 def small_capitals(line: TextLine) -> str:
-    """The line's text, with small capitals as small letters."""
     if not any(word.caps for word in line.words):
         return line.text
     return " ".join(
@@ -499,15 +498,8 @@ def paragraphs(
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The text of lines, one paragraph per line, and for each page the character at which it begins."""
     step = spacing(lines)
-    groups: list[list[TextLine]] = []
-    previous: TextLine | None = None
-    for line in lines:
-        if previous is None or _begins(line, previous, step):
-            groups.append([])
-        groups[-1].append(line)
-        previous = line
     paragraphs, starts, length = list[str](), dict[int, int](), 0
-    for group in groups:
+    for group in groups(lines, lambda line, previous: _begins(line, previous, step)):
         for number, line in enumerate(group):
             if line.page not in starts:
                 starts[line.page] = length + len(_closed_up(group[:number], words))

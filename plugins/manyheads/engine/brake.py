@@ -24,7 +24,6 @@ class Brake:
         self._going.clear()
 
     def resume(self) -> None:
-        """Continue after `pause`."""
         self._going.set()
 
     def stop(self) -> None:

@@ -82,11 +82,9 @@ class Cluster(Seats):
     def executor(
         self, factory: Callable[[str], HostFactory], shared: Shared, accept_changes: bool, again: str | None
     ) -> Executor:
-        """See `Engine`."""
         return OnRay(self, factory, shared, accept_changes, again)
 
     async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
-        """See `Engine`."""
         files = await asyncio.to_thread(_files_of, config)
         call = Call(work, config, arguments, files, frozenset(allowed_words()))
         match await _CallAttempts(self, meter, call).run():
@@ -233,7 +231,6 @@ class _Attempts:
     _turns: int = field(default=0, init=False)
 
     async def run(self) -> Any:
-        """Its outcome."""
         deaths, errors = list[str](), self.cluster.ray.exceptions
         while True:
             turns = self._turns
@@ -291,8 +288,6 @@ class _Attempts:
 
 @dataclass
 class _CallAttempts(_Attempts):
-    """A call on one worker after the other."""
-
     call: Call
 
     async def _run_on(self, seat: Seat) -> Any:
@@ -301,8 +296,6 @@ class _CallAttempts(_Attempts):
 
 @dataclass
 class _JobAttempts(_Attempts):
-    """A job on one worker after the other."""
-
     executor: OnRay
     job: Job
     journals: dict[str, Journal]

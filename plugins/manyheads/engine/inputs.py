@@ -27,8 +27,10 @@ async def with_papers(config: RunConfig, folder: Path) -> RunConfig:
     from manyheads.literature.fulltext import fetch
 
     for name, named in elsewhere.items():
-        path = _kept(named, folder)
-        if path is None:
+        kept = (
+            inside(folder, str(one.get("file"))) for one in downloads(folder) if one.get("named") == named
+        )
+        if (path := next(filter(None, kept), None)) is None:
             path = Path(named)
             if not is_there(path):
                 path = await fetch(named, folder, config.literature)
@@ -39,15 +41,3 @@ async def with_papers(config: RunConfig, folder: Path) -> RunConfig:
                 ledger.write(f"{json.dumps(entry, ensure_ascii=False)}\n".encode())
         files[name] = str(path.resolve())
     return config.model_copy(update={"inputs": config.inputs.model_copy(update=files)})
-
-
-def _kept(named: str, folder: Path) -> Path | None:
-    """The file of a paper that is in the folder already."""
-    return next(
-        (
-            path
-            for entry in downloads(folder)
-            if entry.get("named") == named and (path := inside(folder, str(entry.get("file"))))
-        ),
-        None,
-    )

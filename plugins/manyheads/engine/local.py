@@ -84,11 +84,9 @@ class Process:
     def executor(
         self, factory: Callable[[str], HostFactory], shared: Shared, accept_changes: bool, again: str | None
     ) -> Executor:
-        """See `Engine`."""
         return Local(factory, shared, accept_changes, again, self.journal)
 
     async def call(self, work: Work, config: RunConfig, *arguments: Any, meter: Meter) -> Any:
-        """See `Engine`."""
         return await work(meter, config, *arguments)
 
 

@@ -157,7 +157,6 @@ class Wire:
                 yield batch
 
     def placeless(self, value: Any) -> Any:
-        """The same with the driver's folders."""
         match value:
             case bytes():
                 return value.replace(self.root.encode(), b"")
@@ -187,7 +186,6 @@ class Wire:
         return self._loan("slot", server, pace, until - time.monotonic())
 
     def pause(self, server: Hashable, pace: Pace, seconds: float) -> None:
-        """See `Gate`."""
         self.send("pause", server, pace, seconds)
 
     def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
@@ -195,7 +193,6 @@ class Wire:
         return self._loan("lookup", key, until - time.monotonic())
 
     async def store(self, row: Row) -> None:
-        """See `StoredAnswers`."""
         self.send("store", row)
 
 
@@ -304,13 +301,11 @@ class MirroredJournal(Journal):
     def keep(
         self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]
     ) -> asyncio.Future[None]:
-        """See `Journal.keep`."""
         self._mirror.sync()  # the look-ups that it depends on are sent first
         self._wire.send("keep", self._name, place, digest, request, reply, at_once=True)
         return super().keep(place, digest, request, reply)
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
-        """See `Journal.state`."""
         super().state(name, value)
         self._wire.send("state", self._name, name, self._wire.placeless(dict(value)))
         self._unsettled = True
@@ -319,12 +314,10 @@ class MirroredJournal(Journal):
         self.state("lost", self.lost.model_dump())
 
     def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """See `Journal.give_up`."""
         super().give_up(place, request, reply)
         self._wire.send("give_up", self._name, place, request, reply)
 
     async def settled(self) -> None:
-        """See `Journal.settled`."""
         if self._unsettled:
             self._unsettled = False
             await self._wire.request("settled")[1]

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from manyheads.base.http import GarbledError, Pace, RefusedError
+from manyheads.base.http import GarbledError, Pace
 from manyheads.base.papers import Paper, identify, year_of
 from manyheads.config import SourceName
 from manyheads.literature import source
@@ -52,7 +52,6 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _first(texts: Any) -> str:
-    """The first of a list of texts, empty if there is none."""
     if texts and not (isinstance(texts, list) and isinstance(texts[0], str)):
         raise TypeError
     return texts[0] if texts else ""
@@ -155,11 +154,9 @@ class Crossref(HttpService):
         """One work; None if Crossref does not have the DOI. Any other 404 means a wrong address."""
         if (doi := self.own_name(request.query)) is None:
             return None
-
-        def is_absent(refusal: RefusedError) -> bool:
-            return refusal.status == 404 and "Resource not found" in refusal.text
-
-        return await self.ask_one(f"/works/{quote(doi, safe='')}", {}, read, request, is_absent)
+        absent = "Resource not found"
+        path = f"/works/{quote(doi, safe='')}"
+        return await self.ask_one(path, {}, read, request, lambda no: no.status == 404 and absent in no.text)
 
     async def _works(
         self, query: Mapping[str, str], start: int, rows: int, request: Request

@@ -47,9 +47,7 @@ class StoredAnswers(Protocol):
         """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
         ...
 
-    async def store(self, row: Row) -> None:
-        """Store an answer."""
-        ...
+    async def store(self, row: Row) -> None: ...
 
 
 ANSWERS: ContextVar[StoredAnswers | None] = ContextVar("answers", default=None)
@@ -122,7 +120,6 @@ class LookupCache(Closing):
 
     @asynccontextmanager
     async def lookup(self, key: bytes, until: float) -> AsyncGenerator[Row | None]:
-        """See `StoredAnswers`."""
         lock = self._asking.setdefault((asyncio.get_running_loop(), key), asyncio.Lock())
         seconds = None if until == math.inf else until - time.monotonic()
         with ExitStack() as held:
@@ -133,7 +130,6 @@ class LookupCache(Closing):
             yield await asyncio.to_thread(self.row, key)
 
     async def store(self, row: Row) -> None:
-        """See `StoredAnswers`."""
         await asyncio.to_thread(self.put, [row])
 
     def row(self, key: bytes) -> Row | None:
@@ -148,11 +144,9 @@ class LookupCache(Closing):
         return [self._database().rows(query, key)[0] for key in keys]  # pyright: ignore[reportReturnType]
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Store rows of another file."""
         self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file, if open."""
         with self._lock:
             if self._opened:
                 self._opened.close()
@@ -508,5 +502,4 @@ class LookUp:
         )
 
     def findings(self, papers: tuple[Paper, ...] = ()) -> Findings:
-        """The result of the look-up."""
         return Findings(papers=papers, searches=tuple(self._searches), degraded=tuple(self._silent))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from manyheads.base.http import Pace, RefusedError
+from manyheads.base.http import Pace
 from manyheads.base.papers import ARXIV_DOI, Identifier, Paper, identify, year_of
 from manyheads.config import SourceName
 from manyheads.literature.matching import without_operators
@@ -63,13 +63,8 @@ def _tail(url: str) -> str:
 
 
 class _Linked(BaseModel):
-    """A work with the ids of its references."""
-
     id: str
     referenced_works: list[Any] | None = None
-
-
-_LINKED = partial(parse, _Linked)
 
 
 class _Meta(BaseModel):
@@ -118,12 +113,11 @@ class OpenAlex(HttpService):
         return await self._works(request, search=words) if words else []
 
     async def paper(self, request: Request) -> list[Paper]:
-        """One work."""
-
-        def read(body: bytes) -> list[Paper]:
-            return papers_of([read_json(body)], _fields, request)
-
-        return await self._work(request, ",".join(self.selected(request.parts)), read) or []
+        names = ",".join(self.selected(request.parts))
+        return (
+            await self._work(request, names, lambda body: papers_of([read_json(body)], _fields, request))
+            or []
+        )
 
     def own_name(self, name: str) -> str | None:
         doi = (_identifier(name) or "").removeprefix("doi:")
@@ -134,7 +128,7 @@ class OpenAlex(HttpService):
 
     async def references(self, request: Request) -> list[Paper]:
         """The references of a work, in OpenAlex's order."""
-        work = await self._work(request, "id,referenced_works", _LINKED)
+        work = await self._work(request, "id,referenced_works", partial(parse, _Linked))
         links = (work and work.referenced_works) or ()
         ids = [_tail(link) for link in links if isinstance(link, str)]
         if faulty := len(links) - len(ids):
@@ -148,12 +142,8 @@ class OpenAlex(HttpService):
         """
         if (identifier := _identifier(request.query)) is None:
             return None
-
-        def is_absent(refusal: RefusedError) -> bool:
-            return refusal.status == 404
-
         path = f"/works/{quote(identifier, safe='')}"
-        work = await self.ask_one(path, {"select": fields}, read, request, is_absent)
+        work = await self.ask_one(path, {"select": fields}, read, request, lambda no: no.status == 404)
         if work is None and not self._has_answered and self.address != ADDRESS:
             await self._page({"select": ",".join(self.always)}, "*", 1, request)
         self._has_answered = True

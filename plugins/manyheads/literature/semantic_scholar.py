@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import parse_qsl, quote
 
@@ -119,7 +120,6 @@ class SemanticScholar(HttpService):
         return {"x-api-key": self.key} if self.key else {}
 
     async def search(self, request: Request) -> list[Paper]:
-        """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
         words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words:
@@ -138,7 +138,6 @@ class SemanticScholar(HttpService):
         return await self._pages(first, answers, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
-        """One paper."""
         if (path := _path(request.query)) is None:
             return []
         client, answers = self._package(request)
@@ -213,14 +212,10 @@ class _Requester:
         """What the package needs of an answer: where the next page begins. The headers are the service's own."""
         params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
         later, path = params.get("offset", "0") != "0", url.removeprefix(self._service.address)
-
-        def is_absent(refusal: RefusedError) -> bool:
-            return _means_none(refusal, later=later)
-
         self.papers = []
         paging = await self._service.ask_one(
-            path, params, lambda body: self._read(body, later), self.request, is_absent, payload
-        )
+            path, params, lambda body: self._read(body, later), self.request, partial(_means_none, later), payload
+        )  # fmt: skip
         return {"data": [], **(paging or {})}
 
     def _read(self, body: bytes, later: bool) -> dict[str, Any]:
@@ -241,7 +236,7 @@ class _Requester:
         return {"offset": page.offset, "next": page.next}
 
 
-def _means_none(refusal: RefusedError, *, later: bool) -> bool:
+def _means_none(later: bool, refusal: RefusedError) -> bool:
     """Whether a refusal means no paper: an unknown id, no known id, or a page after the last (the service counts matches that it
     does not return). Any other 404 means a wrong address."""
     text = refusal.text

@@ -71,15 +71,9 @@ class Request:
     faults: list[str] = field(default_factory=list[str], compare=False)
 
     def __str__(self) -> str:
-        match self.operation:
-            case "search":
-                return "search"
-            case "papers":
-                return f"{len(self.query.split())} papers"
-            case "references":
-                return f"references of {self.query[:80]}"
-            case _:
-                return f"{self.operation} {self.query[:80]}"
+        named = f"{self.operation}{' of' * (self.operation == 'references')} {self.query[:80]}"
+        several = {"search": "search", "papers": f"{len(self.query.split())} papers"}
+        return several.get(self.operation, named)
 
 
 class LackingError(LiteratureError):
@@ -115,10 +109,8 @@ class Source:
 
     def lacks(self, operation: Operation) -> str:
         """Why the source does not support an operation; empty if it does."""
-        here = hasattr(self, operation)
-        return self.lacking.get(operation) or (
-            "" if here else f"{self.name or type(self).__name__} does not support {operation}"
-        )
+        other = f"{self.name or type(self).__name__} does not support {operation}"
+        return self.lacking.get(operation, "" if hasattr(self, operation) else other)
 
     def reach(self, window: Window) -> Window:
         """The dates that this source is asked for, where those of a config are others for it."""

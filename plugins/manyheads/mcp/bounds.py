@@ -77,7 +77,8 @@ class Bounds:
 
     def _client_settings(self, settings: Mapping[str, Any]) -> Iterator[str]:
         for key, value in settings.items():
-            names = {*_key(key).split("."), *_keys(value)}
+            within = (name for name, _ in _nested(value))
+            names = {part for name in (_key(key), *within) for part in (name, *name.split("."))}
             if owned := sorted(names & OWNERS):
                 raise ConfigError(
                     f"{key}: {', '.join(owned)} cannot be set by a client",
@@ -166,30 +167,22 @@ def _written(value: object) -> str:
     return printable(json.dumps(value, ensure_ascii=False))
 
 
-def _keys(value: object) -> Iterator[str]:
+def _nested(value: object) -> Iterator[tuple[str, object]]:
+    """What stands in a value, at any depth, each with its key, which is empty in a list."""
     match value:
-        case dict():
-            for key, inner in cast(dict[object, object], value).items():
-                yield from (str(key), *str(key).split("."), *_keys(inner))
-        case list():
-            for inner in cast(list[object], value):
-                yield from _keys(inner)
-        case _:
-            pass
-
-
-def _texts(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
         case Mapping():
-            for inner in cast(Mapping[object, object], value).values():
-                yield from _texts(inner)
+            items = cast(Mapping[object, object], value).items()
         case list() | tuple():
-            for inner in cast(Sequence[object], value):
-                yield from _texts(inner)
+            items = (("", inner) for inner in cast(Sequence[object], value))
         case _:
-            pass
+            return
+    for key, inner in items:
+        yield str(key), inner
+        yield from _nested(inner)
+
+
+def _texts(data: Mapping[str, Any]) -> Iterator[str]:
+    return (inner for _, inner in _nested(data) if isinstance(inner, str))
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -82,7 +82,6 @@ def abilities_of(config: ModelConfig) -> Abilities:
 
 
 def remember(config: ModelConfig, **found: Any) -> Abilities:
-    """Store abilities for this process."""
     known = _known[key_of_server(config)] = abilities_of(config).model_copy(update=found)
     return known
 
@@ -98,7 +97,6 @@ def keep(config: ModelConfig, found: Abilities) -> None:
 
 
 def forget() -> None:
-    """Forget the abilities in this process."""
     _known.clear()
 
 

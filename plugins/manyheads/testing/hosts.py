@@ -28,8 +28,6 @@ from manyheads.core import (
 )
 from manyheads.testing.contract import clause_name, need_none, what_broke
 
-__all__ = ["CLAUSES", "broken_clauses", "host_conformance"]
-
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 REMARK = Remark(remark=" ".join(["So it is, and so it was."] * 15), topic=" ".join(["Owls that plan."] * 4))
 ANSWER = REMARK.model_dump_json()

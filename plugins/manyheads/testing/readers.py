@@ -11,8 +11,6 @@ from manyheads.documents import Document, DocumentReader, Limits
 from manyheads.documents.reading import READERS
 from manyheads.testing.contract import clause_name, need_none, what_broke
 
-__all__ = ["reader_conformance"]
-
 HEAD = 4096
 """First bytes of a file that a reader is shown, as when it is chosen."""
 

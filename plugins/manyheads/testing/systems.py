@@ -20,8 +20,6 @@ from manyheads.systems.results import load as load_result
 from manyheads.team.system import System
 from manyheads.testing.contract import clause_name, need_none, what_broke
 
-__all__ = ["system_conformance"]
-
 
 @dataclass
 class SystemBench:

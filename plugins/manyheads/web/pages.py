@@ -141,7 +141,6 @@ class Field:
         return ".".join(self.path)
 
     def text(self, value: Any) -> str:
-        """A value as the field shows it."""
         match value:
             case None:
                 return ""

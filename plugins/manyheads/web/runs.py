@@ -1,5 +1,4 @@
-"""A run: its page, its files and report, a run paused, resumed, stopped, and
-answered by people."""
+"""A run: its page, its files and report, a run paused, resumed, stopped, and answered by people."""
 
 import asyncio
 import re

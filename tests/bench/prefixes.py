@@ -1,10 +1,9 @@
 """How much of a run's input repeats the beginning of an earlier request, which providers charge less for, and servers skip.
 
 A run of each system on the model server of the tests, whose answers are as long as their forms ask, and whose idle speakers
-look up what they are offered. A request is read as providers cache it: its schema, its tools, then its messages. What
-counts is the longest beginning that it shares with one request which was answered before it came, from 1,024 tokens on, in
-steps of 128; a token is four characters. OpenAI puts the schema before all else; servers that make a grammar of it, and
-Anthropic's, which gets none, do not.
+look up what they are offered. A request is read as providers cache it: its tools, then its messages. What counts is the
+longest beginning that it shares with one request which was answered before it came, from 1,024 tokens on, in steps of 128;
+a token is four characters. A schema is no part of it: OpenAI and Anthropic get none, and other servers make a grammar of it.
 """
 
 import json
@@ -40,8 +39,8 @@ RUNS: Mapping[str, Sequence[str]] = {
     "scipip": ("scipip", "--set", "scipip.path=A", "--set", "embedding=lexical"),
     "rebuttal": ("rebuttal", "--set", "inputs.background={background}", "--set", "rebuttal.max_iters=2"),
 }
-BEFORE = {"virsci": (0.29, 0.29), "mamorx": (0.73, 0.73), "scipip": (0, 0), "rebuttal": (0.13, 0.12)}
-"""Shares before prompts were put in the order of caches, with the schema in front and without."""
+BEFORE = {"virsci": 0.29, "mamorx": 0.73, "scipip": 0, "rebuttal": 0.12}
+"""Shares before prompts were put in the order of caches."""
 SECTIONS = 16
 SAID = {"summary": 200, "thought": 60, "reasoning": 60}
 """Words of answers whose length is told in the task, or in sentences."""
@@ -133,9 +132,9 @@ def answers_of(system: str) -> list[Answer]:
     return sorted(llm.given, key=lambda answer: answer.request.at)
 
 
-def counted(answers: Sequence[Answer], delay: float = DELAY, *, schema: bool = True) -> list[Counted]:
-    """What each request repeats of those that were answered before it came; `schema`: whether it stands in front."""
-    texts, found = [as_cached(answer.request, schema=schema) for answer in answers], list[Counted]()
+def counted(answers: Sequence[Answer], delay: float = DELAY) -> list[Counted]:
+    """What each request repeats of those that were answered before it came."""
+    texts, found = [as_cached(answer.request) for answer in answers], list[Counted]()
     came = [answer.request.at for answer in answers]
     for text, answer in zip(texts, answers, strict=True):
         answered = (each for each, at in zip(texts, came, strict=True) if at + delay <= answer.request.at)
@@ -145,10 +144,10 @@ def counted(answers: Sequence[Answer], delay: float = DELAY, *, schema: bool = T
     return found
 
 
-def as_cached(request: Request, *, schema: bool = True) -> str:
+def as_cached(request: Request) -> str:
     """A request as one text, in the order in which providers cache it."""
-    body, keys = request.body, ["response_format"] * schema + ["tools"]
-    front = (json.dumps(body[key]) for key in keys if body.get(key))
+    body = request.body
+    front = [json.dumps(body["tools"])] if body.get("tools") else []
     said = zip(body["messages"], request.messages, strict=True)
     calls = ((json.dumps(each.get("tool_calls", "")), message) for each, message in said)
     return "\n".join([*front, *(f"{message.role}{call}\n{message.text}" for call, message in calls)])
@@ -175,19 +174,15 @@ def bill(requests: Sequence[Counted], cached: float) -> float:
 
 def table() -> None:
     """Print the shares and bills, in Markdown."""
-    print(
-        "| system | task | requests | input tokens | repeated | without schema | before | bill | bill with a cache |"
-    )
-    print(f"| --- | --- | {' | '.join(['---:'] * 7)} |")
+    print("| system | task | requests | input tokens | repeated | before | bill | bill with a cache |")
+    print(f"| --- | --- | {' | '.join(['---:'] * 6)} |")
     for system in RUNS:
-        answers = answers_of(system)
-        both = counted(answers), counted(answers, schema=False)
-        _line(system, "all", *both, " and ".join(f"{each:.0%}" for each in BEFORE[system]))
-        for task in sorted({each.task for each in both[0]}):
-            some, without = ([each for each in every if each.task == task] for every in both)
-            _line("", task, some, without, "")
+        requests = counted(answers_of(system))
+        _line(system, "all", requests, f"{BEFORE[system]:.0%}")
+        for task in sorted({each.task for each in requests}):
+            _line("", task, [each for each in requests if each.task == task], "")
 
 
-def _line(system: str, task: str, some: Sequence[Counted], without: Sequence[Counted], before: str) -> None:
-    tokens = f"{len(some)} | {sum(each.tokens for each in some):,} | {share(some):.0%} | {share(without):.0%} | {before}"
+def _line(system: str, task: str, some: Sequence[Counted], before: str) -> None:
+    tokens = f"{len(some)} | {sum(each.tokens for each in some):,} | {share(some):.0%} | {before}"
     print(f"| {system} | {task} | {tokens} | {bill(some, 1):.4f} | {bill(some, CACHED):.4f} |", flush=True)

@@ -19,10 +19,12 @@ from manyheads import __version__
 from manyheads.base.errors import ChangedError, HeldError, JournalError, ModelError
 from manyheads.base.folders import is_held, writing
 from manyheads.core.events import Began, Said
+from manyheads.corpus.corpora import resolve_corpus
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
+from support.embedding import needs_minilm
 from support.faults import Fault
 from support.llm import LLM
 from support.play import config_for, play
@@ -40,6 +42,34 @@ def test_a_start_loads_no_heavy_library():
     )
     started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert started.stdout.strip() == "[]"
+
+
+FIRST_QUESTION = """
+import asyncio, pathlib, sys
+from manyheads.core.events import Asked
+from manyheads.engine import session
+from manyheads.hosts import host_factory
+from manyheads.systems.loading import load
+
+session.HEAD_START = 60.0  # as on a machine on which imports take no time
+
+async def main():
+    config = load(["virsci"], ["host=agent_framework", "embedding=auto"])
+    async for event in session.Session(config, pathlib.Path(sys.argv[1])).events(host_factory(config.host)):
+        if isinstance(event, Asked):
+            return print([name for name in ("numpy", "onnxruntime") if name in sys.modules])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@needs_minilm
+def test_no_embedding_model_is_loaded_before_the_first_question(tmp_path: Path) -> None:
+    resolve_corpus("sample")  # else it is built, with the model
+    command = [sys.executable, "-c", FIRST_QUESTION, str(tmp_path / "run")]
+    asked = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "[]"
 
 
 @pytest.mark.slow

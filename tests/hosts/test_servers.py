@@ -63,8 +63,19 @@ def test_openai_itself_takes_both_and_the_new_name_of_the_limit(
     if environment:
         monkeypatch.setenv("OPENAI_BASE_URL", environment)
     config = ModelConfig.model_validate({"provider": "openai", "name": "gpt", "max_tokens": 9} | settings)
-    assert ("schema" in forms_for(config, Remark, with_tools=True)) is official
+    assert [*forms_for(config, Remark, with_tools=True)] == (["object", "none"] if official else ["none"])
     assert openai_settings(config) == {"max_completion_tokens" if official else "max_tokens": 9}
+
+
+def test_openai_gets_no_schema_before_the_prompt_unless_the_config_says_so() -> None:
+    config = ModelConfig(provider="openai", name="gpt")
+    assert forms_for(config, Remark, with_tools=False)["object"] == {
+        "response_format": {"type": "json_object"}
+    }
+    [form] = forms_for(
+        config.model_copy(update={"response_format": "schema"}), Remark, with_tools=False
+    ).values()
+    assert form["response_format"]["json_schema"]["name"] == "Remark"
 
 
 REFUSALS = [

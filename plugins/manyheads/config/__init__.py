@@ -244,7 +244,7 @@ class ModelConfig(Strict):
     response_format: bool | Literal["schema", "object", "none"] = True
     """How to send the reply's schema with the prompt: `schema` (`json_schema`), `object` (`json_object` with the schema),
     or `none`. A server that refuses it is an error. `true` uses the first of these that the server accepts, `false`
-    is `none`."""
+    is `none`. OpenAI's own server gets `object` without the schema, since its cache reads a schema before the prompt."""
     prompt_cache: bool | None = None
     """Whether requests steer the server's prompt cache (`prompt_cache_key`, Anthropic's `cache_control`); if omitted, only
     on servers that document these fields, such as the providers' own."""

@@ -60,15 +60,7 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
         folder = resolve_corpus(name_or_path, embedding=model or embedding)
         if (base := parts_of(folder)[0]) != folder:
             return layered(folder, str(base))
-        ecosystem = Ecosystem.open(
-            folder, model or (None if embedding == "auto" else load_embedder(embedding))
-        )
-        try:
-            ecosystem.warm_up()
-        except BaseException:
-            ecosystem.close()
-            raise
-        return ecosystem
+        return Ecosystem.open(folder, model or (None if embedding == "auto" else load_embedder(embedding)))
 
     def layered(folder: Path, base: str) -> Ecosystem:
         """Over the base, which is open once for all layers of this process."""

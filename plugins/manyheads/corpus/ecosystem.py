@@ -407,10 +407,6 @@ class Ecosystem(Closing):
         """Start embedding upcoming queries in a thread."""
         self._queries.begin(queries)
 
-    def warm_up(self) -> None:
-        """Load the embedding model now instead of at the first look-up."""
-        self._queries.embed(["warm"])
-
     def close(self) -> None:
         for part in self.parts.values():
             part.close()

@@ -186,18 +186,23 @@ def point_id(record_id: str) -> str:
 
 
 def record_of(point: Any) -> StoredRecord:
-    import numpy as np
-
     payload = dict(point.payload or {})
     if ID_FIELD not in payload:
         raise CorpusError(f"the store contains a point without {ID_FIELD}, written by other software")
     vector = getattr(point, "vector", None)
-    # for a vector marked as deleted, the engine gives an empty object
-    array = np.asarray(vector, dtype=np.float32) if isinstance(vector, list) else None
     named = vector.items() if isinstance(vector, dict) else ()
-    arrays = {name: np.asarray(one, dtype=np.float32) for name, one in named if isinstance(one, list)}
+    arrays = {name: row for name, one in named if (row := _row(one)) is not None}
     score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
-    return StoredRecord(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
+    return StoredRecord(str(payload.pop(ID_FIELD)), payload, _row(vector), score, arrays)
+
+
+def _row(vector: Any) -> "Vectors | None":
+    """A point's vector, if it has one; for a deleted one, the engine gives an empty object."""
+    if not isinstance(vector, list):
+        return None
+    import numpy as np  # late: records without vectors are read before a run's first request
+
+    return np.asarray(vector, dtype=np.float32)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:

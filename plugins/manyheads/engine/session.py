@@ -102,7 +102,8 @@ class AuthorRecall:
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 """Makes a host from the models by alias, the retrieval hook, and the attempts per reply."""
 HEAD_START = 0.2
-"""Seconds of a corpus before frameworks are imported: while they are, its thread waits for Python's lock after each read of a file."""
+"""Seconds of a corpus before frameworks are imported, and of the first request before the embedding model is loaded: of two
+threads that import or read files, each waits for Python's lock."""
 OWN = "."
 """Who pays for the questions of a run that has others below its folder."""
 RESUME = "manyheads resume RUN"
@@ -401,6 +402,7 @@ class Session:
             journal.state("models", identities)
             parts.starts.keep()
             parts.folder.go_live()
+            asyncio.get_running_loop().call_later(HEAD_START, parts.literature.expect, "warm")
 
         def keep_lost() -> None:
             # A process that dies may have used what it reserved: with limits, that is lost until it is known to be less.

@@ -161,11 +161,18 @@ def forms_for(
     # servers that enforce a grammar (vLLM, llama.cpp, Ollama) silently make tool calls impossible
     if with_tools and not takes_both(config):
         return {"none": {}}
-    forms = form_arguments(config.provider, reply_type)
+    forms = forms_of(config, reply_type)
     if most is not True:
         return {most: forms[most]} if most in forms else {"none": {}}
-    first = FORMS.index(abilities_of(config).form or "schema")
-    return {name: forms[name] for name in FORMS[first:] if name in forms}
+    # OpenAI puts a schema before the prompt, where its cache then finds no beginning of another task
+    first = abilities_of(config).form or ("object" if is_openai(config) else "schema")
+    return {name: forms[name] for name in FORMS[FORMS.index(first) :] if name in forms}
+
+
+def forms_of(config: ModelConfig, kind: type[Any]) -> dict[str, Form]:
+    """The arguments for each of `FORMS` that a model's server supports."""
+    plain = {"object": {"response_format": {"type": "json_object"}}}  # its API has no schema beside it
+    return form_arguments(config.provider, kind) | (plain if is_openai(config) else {})
 
 
 @cache

@@ -20,7 +20,7 @@ from manyheads.models.abilities import (
     Abilities,
     abilities_of,
     colours_in,
-    form_arguments,
+    forms_of,
     image_of_bands,
     is_openai,
     keep,
@@ -99,16 +99,10 @@ class Probe:
         await self._chat("ready")
         tools = await self._try("tools", tools=[TOOL])
         calls = tools.calls if tools else 0
-        forms = form_arguments(self.config.provider, Sea)
-        form: Literal["schema", "object", "none"] | None = None
-        answer = await self._try("form", **forms["schema"])
-        if fits(answer):
-            form = "schema"
-        elif is_openai(self.config):
-            form = "none"
-        else:
-            answer = await self._try("form", **forms["object"])
-            form = "object" if is_object(answer) else "none"
+        forms = forms_of(self.config, Sea)
+        form: Literal["schema", "object", "none"] = "schema"
+        if is_openai(self.config) or not fits(await self._try("form", **forms["schema"])):
+            form = "object" if is_object(await self._try("form", **forms["object"])) else "none"
         both = None
         if calls and form != "none":
             answer = await self._try("tools", tools=[TOOL], **forms[form])

@@ -144,8 +144,7 @@ def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Com
 
 
 def report(record: Record) -> View:
-    people = tuple(person.name for person in record.result.result.team)
-    return View(__package__ or "", ReviewPage(record, people))
+    return View(__package__ or "", ReviewPage(record))
 
 
 @dataclass(frozen=True)
@@ -180,11 +179,7 @@ class PageSheet:
 
 
 @dataclass(frozen=True)
-class ReviewPage(Page):
-    @property
-    def result(self) -> MamorxResult:
-        return self.record.result.result
-
+class ReviewPage(Page[MamorxResult]):
     @cached_property
     def review(self) -> PaperReview:
         return self.result.review or PaperReview(form="", title="")

@@ -51,8 +51,7 @@ def work(result: ScipipResult) -> Iterator[str]:
 
 
 def report(record: Record) -> View:
-    people = tuple(person.name for person in record.result.result.team)
-    return View(__package__ or "", IdeasPage(record, people))
+    return View(__package__ or "", IdeasPage(record))
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,7 @@ class RetrievedPaper:
 
 
 @dataclass(frozen=True)
-class IdeasPage(Page):
-    @property
-    def result(self) -> ScipipResult:
-        return self.record.result.result
-
+class IdeasPage(Page[ScipipResult]):
     @cached_property
     def papers(self) -> dict[str, RetrievedPaper]:
         """The retrieved papers by id of their evidence."""

@@ -187,7 +187,7 @@ class Roles:
                 ]
                 try:
                     if not unknown:
-                        self.prompts.try_out(prompt, variables)
+                        self.prompts.render(prompt, {each: sandbox.Sample(each) for each in variables})
                 except ConfigError as error:
                     lines.append(error.message)
         try:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from types import ModuleType
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, StringConstraints, create_model
@@ -60,15 +59,11 @@ def imported(name: str) -> type[ReplyModel]:
         ) from error
     kind = getattr(theirs, inner, None)
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        tried = f"classes: {', '.join(_classes(theirs)) or 'none'}"
+        own = (each for each in vars(theirs).values() if getattr(each, "__module__", "") == module)
+        names = [each.__name__ for each in own if isinstance(each, type) and issubclass(each, BaseModel)]
+        tried = f"classes: {', '.join(names) or 'none'}"
         raise ConfigError(f"reply type {name!r}: {module} has no pydantic class {inner!r}", tried=tried)
     return kind if issubclass(kind, ReplyModel) else _of_class(kind)
-
-
-def _classes(module: ModuleType) -> Iterator[str]:
-    for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.__name__:
-            yield name
 
 
 @cache

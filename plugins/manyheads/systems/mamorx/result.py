@@ -7,6 +7,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from manyheads.base.papers import Paper
 from manyheads.core.results import Part, Person
+from manyheads.systems.mamorx.replies import PlanStep
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
 """A passage, figure, table or reference of the paper, or a paper from outside."""
@@ -222,14 +223,6 @@ class CitedWork(Work):
     evidence: str | None = None
 
 
-class PlannedStep(Part):
-    """A step of the leader's plan."""
-
-    expert: str
-    task: str
-    expects: str = ""
-
-
 class Exchange(Part):
     """A question of the leader's and its answer."""
 
@@ -254,7 +247,7 @@ class MamorxResult(Part):
     figures: list[FigureNote] = []
     novelty: NoveltyAssessment | None = None
     references: list[CitedWork] = []
-    plan: list[PlannedStep] = []
+    plan: list[PlanStep] = []
     exchanges: list[Exchange] = []
     drafts: int = 0
     """Reviews that one prompt wrote, of which `review` is one."""

@@ -234,11 +234,12 @@ class Epoch:
     async def _settle(self, record: EpochRecord) -> None:
         """Measure, accept, add the layer, write the record, and remove the folders that are not kept."""
         run, settings, folder = self.run, self.run.settings, _folder(self.run)
-        vectors = await self.measuring.measure(record.teams, self.earlier)
+        vectors = await asyncio.to_thread(self.measuring.measure, record.teams, self.earlier)
         accept(record.teams, self.number, settings)
         for team in ranked(record.teams, settings.acceptance.by)[: settings.keep]:
             team.folder = place_of(team, self.number)
-        record.figures = await self.measuring.figures([*self.earlier, record], len(self.world.scientists))
+        epochs, scientists = [*self.earlier, record], len(self.world.scientists)
+        record.figures = await asyncio.to_thread(self.measuring.figures, epochs, scientists)
         if not settings.independent:
             cited = citations_of(record.teams, settings.citations)
             people = changed_scientists(self.world, record, cited, run.config.seed, settings)

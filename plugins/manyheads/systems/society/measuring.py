@@ -4,12 +4,12 @@
 against the corpus and the society's earlier papers together.
 """
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyheads.systems.society.network import gini, network_figures
 from manyheads.systems.society.result import MEASURES, EpochRecord, TeamRecord
@@ -49,19 +49,15 @@ BLOCK = 1024
 """Topics that are compared with all others at once."""
 
 
+@dataclass
 class SocietyMeasures:
     """What measures a society's abstracts: made once, from the corpus as it was published."""
 
-    def __init__(
-        self,
-        model: "Embedder",
-        past: "Papers | None",
-        contemporary: "Papers | None",
-        normalise: "Normalise" = "year",
-    ) -> None:
-        self._model, self._past, self._contemporary = model, past, contemporary
-        self._normalise: Normalise = normalise
-        self._vectors: dict[int, Floats] = {}
+    model: "Embedder"
+    past: "Papers | None"
+    contemporary: "Papers | None"
+    normalise: "Normalise" = "year"
+    _vectors: "dict[int, Floats]" = field(default_factory=dict[int, Any])
 
     @classmethod
     def open(cls, base: "Ecosystem", normalise: "Normalise" = "year") -> "SocietyMeasures":
@@ -77,7 +73,7 @@ class SocietyMeasures:
         papers = load_papers(base.folder, base.meta, base.embedder)
         return cls(base.embedder, papers["past"], papers["contemporary"], normalise)
 
-    async def measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> "Floats":
+    def measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> "Floats":
         """Fill in `measures` and `repeats` of the teams with an abstract.
 
         Args:
@@ -89,27 +85,6 @@ class SocietyMeasures:
         Raises:
             MeasureError: the corpus has fewer than five papers of a period.
         """
-        return await asyncio.to_thread(self._measure, teams, earlier)
-
-    async def figures(self, epochs: Sequence[EpochRecord], scientists: int) -> dict[str, float | None]:
-        """The figures at the end of the last of these epochs: of its teams, and of all who have taken part so far.
-
-        Args:
-            scientists: of the ecosystem, with those whom nobody asked.
-        """
-        last = epochs[-1]
-        later = any(map(_papers, epochs[:-1]))
-        vectors = await asyncio.to_thread(self._embed, [team.topic for team in last.teams if team.topic])
-        entropy, distance = topic_diversity(vectors)
-        return {
-            **team_figures(last.teams, later=later),
-            "topic_entropy": entropy,
-            "topic_distance": distance,
-            **asking_figures(epochs, scientists),
-            **network_figures(team.members for epoch in epochs for team in epoch.teams),
-        }
-
-    def _measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> "Floats":
         import numpy as np
 
         from manyheads.measures.novelty import novelty
@@ -118,11 +93,11 @@ class SocietyMeasures:
         vectors = self._embed([team.abstract for team in written if team.abstract])
         papers = [team for epoch in earlier for team in _papers(epoch)]
         own = np.concatenate([self._embed([]), *map(self._of_papers, earlier)])
-        if self._past is None or self._contemporary is None or not written:
+        if self.past is None or self.contemporary is None or not written:
             values: list[dict[str, float | None]] = [dict.fromkeys(MEASURES) for _ in written]
         else:
-            found = novelty(vectors, self._past, self._contemporary, normalise=self._normalise)
-            among = own_dissimilarity(vectors, self._past, own, self._normalise)
+            found = novelty(vectors, self.past, self.contemporary, normalise=self.normalise)
+            among = own_dissimilarity(vectors, self.past, own, self.normalise)
             values = [
                 {"hd": one.hd, "cd": one.cd, "ci": one.ci, "on": one.on, "own": far}
                 for one, far in zip(found, among, strict=True)
@@ -134,6 +109,23 @@ class SocietyMeasures:
                 nearest = int(likeness.argmax())
                 team.repeats = papers[nearest].paper if likeness[nearest] >= REPEATED else None
         return vectors
+
+    def figures(self, epochs: Sequence[EpochRecord], scientists: int) -> dict[str, float | None]:
+        """The figures at the end of the last of these epochs: of its teams, and of all who have taken part so far.
+
+        Args:
+            scientists: of the ecosystem, with those whom nobody asked.
+        """
+        last = epochs[-1]
+        later = any(map(_papers, epochs[:-1]))
+        entropy, distance = topic_diversity(self._embed([team.topic for team in last.teams if team.topic]))
+        return {
+            **team_figures(last.teams, later=later),
+            "topic_entropy": entropy,
+            "topic_distance": distance,
+            **asking_figures(epochs, scientists),
+            **network_figures(team.members for epoch in epochs for team in epoch.teams),
+        }
 
     def _of_papers(self, epoch: EpochRecord) -> "Floats":
         """The vectors of an epoch's papers, embedded once, and together: vectors vary slightly with the batch, and a run that
@@ -147,7 +139,7 @@ class SocietyMeasures:
 
         from manyheads.measures.papers import vectors_of
 
-        return vectors_of(self._model, texts) if texts else np.empty((0, self._model.dim), np.float32)
+        return vectors_of(self.model, texts) if texts else np.empty((0, self.model.dim), np.float32)
 
 
 def own_dissimilarity(

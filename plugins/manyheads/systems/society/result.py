@@ -141,11 +141,6 @@ def write_abstracts(folder: Path, epochs: Sequence[EpochRecord]) -> None:
     write(folder / ABSTRACTS, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
 
 
-def epoch_file(folder: Path, number: int) -> Path:
-    """The record of an epoch in a society's run folder."""
-    return folder / EPOCHS / f"{number:03d}.json"
-
-
 def read_epochs(folder: Path) -> list[EpochRecord]:
     """The finished epochs of a society, in order."""
     return [
@@ -157,4 +152,5 @@ def read_epochs(folder: Path) -> list[EpochRecord]:
 def write_epoch(folder: Path, record: EpochRecord) -> None:
     """Write the record of a finished epoch."""
     make_folder(folder / EPOCHS)
-    write(epoch_file(folder, record.number), record.model_dump_json(exclude_defaults=True) + "\n")
+    file = folder / EPOCHS / f"{record.number:03d}.json"
+    write(file, record.model_dump_json(exclude_defaults=True) + "\n")

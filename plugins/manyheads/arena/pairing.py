@@ -10,8 +10,8 @@ C⁻¹, so that det C shrinks by the factor 1 + p (1 - p) d' C d (D-optimality),
         C_ii + C_jj - 2 C_ij          large where i and j have few votes,
         p (1 - p)  ≤ 1/4              large where they are as good as each other.
 
-Strengths change only with answers and are fitted now and then; C changes with each pair that is *shown*, at once, by the formula of
-Sherman and Morrison, so that raters at work at the same time are not all given the same makers.
+Strengths change only with answers and are fitted now and then; C changes with each pair that is *shown*, at once, so that raters at
+work at the same time are not all given the same makers.
 """
 
 import json
@@ -84,7 +84,7 @@ class Pairs:
         self._shown = np.zeros((size, size))
         self._wins = np.zeros((size, size))
         self._strength = np.zeros(size)
-        self._covariance = np.eye(size) / PRIOR
+        self._prior = PRIOR * np.eye(size)
         self._new = 0
         self._seen = defaultdict[int, set[frozenset[str]]](set)
         self._left, self._right, self._times = Counter[int](), Counter[int](), Counter[str]()
@@ -107,7 +107,6 @@ class Pairs:
         self._right[j] += 1
         self._of_case[case] += 1
         self._times.update((left, right))
-        self._learn(i, j)
 
     def skip(self, left: str, right: str) -> None:
         """A rater has not answered a pair that was shown."""
@@ -168,8 +167,10 @@ class Pairs:
 
         if self._new > REFIT * self._of_case.total():
             self._fit()
-        expected, variance = self._expected(), np.diag(self._covariance)
-        spread = variance[:, None] + variance[None, :] - 2 * self._covariance
+        expected = self._expected()
+        covariance = np.linalg.inv(_information(self._shown, expected) + self._prior)
+        variance = np.diag(covariance)
+        spread = variance[:, None] + variance[None, :] - 2 * covariance
         return np.log1p(expected * (1 - expected) * spread)
 
     def _expected(self) -> "Matrix":
@@ -178,28 +179,18 @@ class Pairs:
 
         return 1 / (1 + np.exp(self._strength[None, :] - self._strength[:, None]))
 
-    def _learn(self, i: int, j: int) -> None:
-        """The covariance after one more comparison: C - w C d d' C / (1 + w d' C d), with d = e_i - e_j and w = p (1 - p)."""
-        import numpy as np
-
-        rate = 1 / (1 + np.exp(self._strength[j] - self._strength[i]))
-        change = self._covariance[:, i] - self._covariance[:, j]
-        weight = rate * (1 - rate) / (1 + rate * (1 - rate) * (change[i] - change[j]))
-        self._covariance -= np.outer(weight * change, change)
-
     def _fit(self) -> None:
-        """Fit strengths and their covariance to all answers, by Newton's method from the last fit."""
+        """Fit strengths to all answers, by Newton's method from the last fit."""
         import numpy as np
 
-        votes, prior = self._wins + self._wins.T, PRIOR * np.eye(len(self._makers))
+        votes = self._wins + self._wins.T
         for _ in range(25):
             expected = self._expected()
             slope = (self._wins - votes * expected).sum(1) - PRIOR * self._strength
-            step = np.linalg.solve(_information(votes, expected) + prior, slope)
+            step = np.linalg.solve(_information(votes, expected) + self._prior, slope)
             self._strength = self._strength + np.clip(step, -2, 2)
             if np.abs(step).max() < 1e-3:
                 break
-        self._covariance = np.linalg.inv(_information(self._shown, self._expected()) + prior)
         self._new = 0
 
     def _count(self, i: int, j: int, score: float, sign: int) -> None:

@@ -17,7 +17,6 @@ from manyheads.documents import render
 from manyheads.report.page import write_page
 from manyheads.report.record import read_run
 from manyheads.systems.mamorx import report
-from manyheads.systems.mamorx.replies import PlanStep
 from manyheads.systems.mamorx.result import (
     Anchor,
     Bound,
@@ -29,6 +28,7 @@ from manyheads.systems.mamorx.result import (
     MamorxResult,
     NoveltyAssessment,
     PaperReview,
+    PlannedStep,
     PointSource,
     RelatedWork,
     ReviewEntry,
@@ -102,7 +102,7 @@ def reviewed(paper: Path, words: str = "A point.") -> MamorxResult:
         figures=[FigureNote(name="Figure 1", caption=words, page=2, critique=words, seen=True, image="figures/1.png")],
         novelty=NoveltyAssessment(verdict="NOT NOVEL", reason=words, phrases=["readers agree"], related=related, conflicts=["Study 2"]),
         references=works,
-        plan=[PlanStep(expert="clarity", task=words, expects=words)],
+        plan=[PlannedStep(expert="clarity", task=words)],
         exchanges=[Exchange(number=1, kind="ask", expert="clarity", text=words, failed="no reply")],
         review=PaperReview(form="own", title="A form", entries=entries, claims=claims, text="# The review"),
     )  # fmt: skip

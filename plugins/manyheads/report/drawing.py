@@ -153,6 +153,12 @@ def bend(start: Point, middle: Point, end: Point) -> str:
     return f"M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
 
 
+def drawn_to(centre: Point, one: Point, other: Point, part: float) -> Point:
+    """The middle of two points, drawn to the centre by some part of the way."""
+    x, y = ((one[n] + other[n]) / 2 * (1 - part) + centre[n] * part for n in (0, 1))
+    return x, y
+
+
 def arrowhead(tip: Point, source: Point, size: float = 7.0) -> str:
     """The path of a triangle at the end of a curve, as it comes from `source`."""
     across, down = tip[0] - source[0], tip[1] - source[1]

@@ -21,7 +21,7 @@ from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import BestReview, Plan, WrittenReview
-from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, ReviewEntry
+from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.tools import ASK, DELEGATE, PURSUE, TOOLS, PhraseArguments
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
@@ -82,7 +82,7 @@ async def plan(desk: ReviewDesk) -> None:
         items = [f"{step.expert}: {step.task}" for step in reply.value.steps]
         person = await steer(run, PLAN, 1, "", items=items, edit=reply.value)
         plan = person.reply or reply.value
-        run.result.plan = [*plan.steps]
+        run.result.plan = [PlannedStep(**step.model_dump()) for step in plan.steps]
         if not person.back:
             return
 

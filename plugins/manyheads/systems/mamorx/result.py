@@ -7,7 +7,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from manyheads.base.papers import Paper
 from manyheads.core.results import Part, Person
-from manyheads.systems.mamorx.replies import PlanStep
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
 """A passage, figure, table or reference of the paper, or a paper from outside."""
@@ -223,6 +222,14 @@ class CitedWork(Work):
     evidence: str | None = None
 
 
+class PlannedStep(Part):
+    """A step of the leader's plan."""
+
+    expert: str
+    task: str
+    expects: str = ""
+
+
 class Exchange(Part):
     """A question of the leader's and its answer."""
 
@@ -247,7 +254,7 @@ class MamorxResult(Part):
     figures: list[FigureNote] = []
     novelty: NoveltyAssessment | None = None
     references: list[CitedWork] = []
-    plan: list[PlanStep] = []
+    plan: list[PlannedStep] = []
     exchanges: list[Exchange] = []
     drafts: int = 0
     """Reviews that one prompt wrote, of which `review` is one."""
@@ -268,6 +275,5 @@ class MamorxResult(Part):
         return self.maker in ("committee", "alone")
 
     def count(self, stage: str) -> None:
-        """Count one more reply of a stage."""
         self.turns[stage] = self.turns.get(stage, 0) + 1
         self.inference_cost = sum(self.turns.values())

@@ -55,7 +55,6 @@ TEAMS = "teams"
 
 
 def stage_of(number: int) -> str:
-    """The stage of an epoch."""
     return f"epoch-{number}"
 
 

@@ -20,18 +20,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
 
 from manyheads.arena.items import ArenaForm
 from manyheads.base.sqlite import Database
+from manyheads.measures.statistics import Floats
 from manyheads.measures.votes import Answer
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Matrix: TypeAlias = NDArray[np.float64]
-
 
 PRIOR = 0.25
 """Precision of the prior of a maker's strength, in logits: standard deviation 2, or 350 rating points."""
@@ -62,8 +58,6 @@ class Pairs:
     """
 
     def __init__(self, entries: Iterable[PairText]) -> None:
-        import numpy as np
-
         self._entries = {each.id: each for each in entries}
         self._makers = {name: n for n, name in enumerate(sorted({e.maker for e in self._entries.values()}))}
         self._cases = {name: n for n, name in enumerate(sorted({e.case for e in self._entries.values()}))}
@@ -131,8 +125,6 @@ class Pairs:
 
     def next(self, rater: int, rng: random.Random) -> tuple[str, str] | None:
         """The next pair of texts for a rater, left and right; None if the rater has seen all."""
-        import numpy as np
-
         rest, mine = self._possible.copy(), np.zeros_like(self._possible)
         for one, other in map(tuple, self._seen[rater]):
             i, j = self._maker(one), self._maker(other)
@@ -161,10 +153,8 @@ class Pairs:
                 return (one, other) if rng.random() < odds else (other, one)
         return None
 
-    def _taught(self) -> "Matrix":
+    def _taught(self) -> Floats:
         """What a vote on each pair of makers would teach."""
-        import numpy as np
-
         if self._new > REFIT * self._of_case.total():
             self._fit()
         expected = self._expected()
@@ -173,16 +163,12 @@ class Pairs:
         spread = variance[:, None] + variance[None, :] - 2 * covariance
         return np.log1p(expected * (1 - expected) * spread)
 
-    def _expected(self) -> "Matrix":
+    def _expected(self) -> Floats:
         """Expected win rates, of the row against the column."""
-        import numpy as np
-
         return 1 / (1 + np.exp(self._strength[None, :] - self._strength[:, None]))
 
     def _fit(self) -> None:
         """Fit strengths to all answers, by Newton's method from the last fit."""
-        import numpy as np
-
         votes = self._wins + self._wins.T
         for _ in range(25):
             expected = self._expected()
@@ -201,10 +187,8 @@ class Pairs:
         return self._makers[self._entries[text].maker]
 
 
-def _information(votes: "Matrix", expected: "Matrix") -> "Matrix":
+def _information(votes: Floats, expected: Floats) -> Floats:
     """The Fisher information of the makers' strengths: a graph's Laplacian, with votes × p (1 - p) as the weight of an edge."""
-    import numpy as np
-
     weights = votes * expected * expected.T
     return np.diag(weights.sum(1)) - weights
 

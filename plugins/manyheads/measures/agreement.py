@@ -16,18 +16,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.base.text import count
 from manyheads.measures.ratings import RatingTable, ScoredTexts, TextScore, pair
-from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
+from manyheads.measures.statistics import FEW, LEVEL, Floats, constant, krippendorff_alpha
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
 FIGURES: Mapping[str, str] = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",

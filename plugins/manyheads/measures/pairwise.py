@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from manyheads.base.errors import RatingError
+from manyheads.measures.statistics import Floats
 from manyheads.measures.votes import PairVote
 
-Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.intp]
 START = 1500.0
 POINTS = 400 / math.log(10)

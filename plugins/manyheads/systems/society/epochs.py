@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from manyheads.base.errors import CorpusError, JournalError, ModelError, SubjectError
 from manyheads.base.folders import JOURNAL
@@ -37,7 +38,6 @@ from manyheads.systems.society.growth import (
     papers_of,
     ranked,
 )
-from manyheads.systems.society.measuring import SocietyMeasures
 from manyheads.systems.society.membership import SMALLEST, found_teams, join
 from manyheads.systems.society.result import (
     EPOCHS,
@@ -49,6 +49,9 @@ from manyheads.systems.society.result import (
 )
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import COMMON
+
+if TYPE_CHECKING:
+    from manyheads.systems.society.measuring import SocietyMeasures
 
 TEAMS = "teams"
 """The stage of the teams' own runs."""
@@ -131,7 +134,7 @@ class Epoch:
     world: Ecosystem
     corpus: str
     base: Ecosystem
-    measuring: SocietyMeasures
+    measuring: "SocietyMeasures"
 
     async def live(self) -> EpochRecord:
         """Found the teams, run them, and record what came of them.

@@ -13,9 +13,9 @@ from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.plots import LABELS
 from manyheads.report.record import Record, section
 from manyheads.systems.society.growth import citations_of
-from manyheads.systems.society.measuring import FIGURES
 from manyheads.systems.society.pictures import EpochMean, EpochPlot, NetworkPicture
 from manyheads.systems.society.result import (
+    FIGURES,
     MEASURES,
     EpochRecord,
     SocietyPaper,

@@ -81,18 +81,17 @@ class Label:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line. `hue` is that of a person or an idea, None for the style's own colour; `title` is shown on hover."""
+    """A line; `title` is shown on hover."""
 
     path: str
     style: str = ""
     width: float = 1.5
-    hue: int | None = None
     title: str = ""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A circle with a short mark in it."""
+    """A circle with a short mark in it. `hue` is that of a person or an idea, None for the style's own colour; `title` is shown on hover."""
 
     x: float
     y: float

@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from manyheads.arena.items import Case, NewText
 from manyheads.judges.blinding import ArenaConfig, giveaways, nameless
 from manyheads.judges.comparison import ReviewComparisonConfig
 
@@ -76,10 +75,6 @@ def test_a_word_that_is_no_maker_here_stays() -> None:
     )  # fmt: skip
 
 
-def text_by(maker: str, body: str) -> NewText:
-    return NewText(Case("c"), maker, "", body)
-
-
 @pytest.mark.parametrize(
     ("form", "shown"),
     [
@@ -94,21 +89,21 @@ def test_a_line_in_all_texts_of_one_maker_only_is_warned_of_and_can_be_left_out(
     form: str, shown: str
 ) -> None:
     bodies = [form.format(subject=each, number=n + 1.5) for n, each in enumerate(("Owls", "Bats"))]
-    others = [text_by("b", f"On {each}.") for each in ("owls", "bats")]
-    [warning] = giveaways([*(text_by("a", each) for each in bodies), *others])
+    others = [("b", f"On {each}.") for each in ("owls", "bats")]
+    [warning] = giveaways([*(("a", each) for each in bodies), *others])
     assert "'a'" in warning
     assert f"“{shown}" in warning
     line = warning.split("“")[1].split("”")[0]
     blind = [nameless(each, (), ArenaConfig(drop=(line,))) for each in bodies]
     assert [hints for _, hints in blind] == [1, 1]
-    assert [*giveaways([*(text_by("a", text) for text, _ in blind), *others])] == []
+    assert [*giveaways([*(("a", text) for text, _ in blind), *others])] == []
     assert all("are good." in text for text, _ in blind)
 
 
 def test_a_line_that_others_have_or_that_some_texts_lack_says_nothing_about_a_maker() -> None:
-    ours = [text_by("a", "## Summary\n\nOwls."), text_by("a", "## Summary\n\n## Verdict\n\nBats.")]
-    assert [*giveaways([*ours, text_by("b", "## Summary\n\nBees.")])] == []
-    assert [*giveaways([ours[1], text_by("b", "Bees.")])] == []  # one text is no habit
+    ours = [("a", "## Summary\n\nOwls."), ("a", "## Summary\n\n## Verdict\n\nBats.")]
+    assert [*giveaways([*ours, ("b", "## Summary\n\nBees.")])] == []
+    assert [*giveaways([ours[1], ("b", "Bees.")])] == []  # one text is no habit
     assert [*giveaways(ours)] == []  # nobody to be told from
 
 
@@ -117,5 +112,5 @@ def test_a_long_line_is_read_at_once() -> None:
     began = time.perf_counter()
     assert nameless(text, NAMES, SPEC_OF)[0] == text.strip()
     assert nameless(text, (), ArenaConfig(drop=("x",)))[0] == text.strip()
-    assert [*giveaways([text_by("a", f"{' ' * 40_000}{sign * 40_000}") for sign in "#*>1"])] == []
+    assert [*giveaways([("a", f"{' ' * 40_000}{sign * 40_000}") for sign in "#*>1"])] == []
     assert time.perf_counter() - began < 5

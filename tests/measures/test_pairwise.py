@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.pairwise import Fit, Likelihood, comparisons, elo, groups
-from manyheads.measures.standings import Rules, standings
+from manyheads.measures.standings import K, Rules, standings
 from manyheads.measures.votes import Answer, PairVote
 from support.votes import votes_by
 
@@ -36,7 +36,7 @@ def ratings(votes: list[PairVote]) -> dict[str, float]:
 
 
 def test_elo_follows_its_formula() -> None:
-    found = elo(comparisons([vote("a", "b"), vote("b", "c", "tie"), vote("c", "a", "right")], Q), orders=0)
+    found = elo(comparisons([vote("a", "b"), vote("b", "c", "tie"), vote("c", "a", "right")], Q), K, orders=0)
     a, b, c = 1500.0, 1500.0, 1500.0
     a, b = a + 16, b - 16
     change = 32 * (0.5 - 1 / (1 + 10 ** ((c - b) / 400)))
@@ -48,7 +48,7 @@ def test_elo_follows_its_formula() -> None:
 
 def test_elo_depends_on_the_order_of_the_votes() -> None:
     votes = of_wins({("a", "b"): 20, ("b", "a"): 20})
-    found = elo(comparisons(votes, Q))["a"]
+    found = elo(comparisons(votes, Q), K)["a"]
     assert found.rating < 1500 - 50  # its losses come last
     assert found.low < found.rating + 1
     assert found.high > 1500

@@ -1,6 +1,5 @@
 """The measures of a society, against small cases counted by hand."""
 
-import asyncio
 from math import log2, sqrt
 
 import numpy as np
@@ -144,14 +143,11 @@ def test_teams_are_measured_in_their_order() -> None:
         TeamRecord(number=2, members=["b"], topic="1 0 0", abstract="0 1 0"),
     ])  # fmt: skip
 
-    async def measure() -> None:
-        vectors = await measuring.measure(first.teams, [])
-        assert np.allclose(vectors, [[1, 0, 0], [0, 1, 0]])
-        first.figures = await measuring.figures([first], 5)
-        await measuring.measure(second.teams, [first])
-        second.figures = await measuring.figures([first, second], 5)
-
-    asyncio.run(measure())
+    vectors = measuring.measure(first.teams, [])
+    assert np.allclose(vectors, [[1, 0, 0], [0, 1, 0]])
+    first.figures = measuring.figures([first], 5)
+    measuring.measure(second.teams, [first])
+    second.figures = measuring.figures([first, second], 5)
     one, _, three = first.teams
     assert one.measures["own"] == pytest.approx(one.measures["hd"])
     assert not first.teams[1].measures
@@ -177,7 +173,7 @@ def test_without_contemporary_papers_nothing_is_measured_but_repeats() -> None:
     measuring = SocietyMeasures(Points(), None, None)  # pyright: ignore[reportArgumentType]
     paper = TeamRecord(number=1, members=["a"], abstract="1 0 0", accepted=True, paper="epoch-1-team-1")
     team = TeamRecord(number=1, members=["a"], abstract="1 0 0")
-    asyncio.run(measuring.measure([team], [EpochRecord(number=1, year=2010, teams=[paper])]))
+    measuring.measure([team], [EpochRecord(number=1, year=2010, teams=[paper])])
     assert set(team.measures.values()) == {None}
     assert team.repeats == "epoch-1-team-1"
 

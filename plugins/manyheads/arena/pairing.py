@@ -10,8 +10,8 @@ C⁻¹, so that det C shrinks by the factor 1 + p (1 - p) d' C d (D-optimality),
         C_ii + C_jj - 2 C_ij          large where i and j have few votes,
         p (1 - p)  ≤ 1/4              large where they are as good as each other.
 
-Strengths change only with answers and are fitted now and then; C changes with each pair that is *shown*, at once, by the formula of
-Sherman and Morrison, so that raters at work at the same time are not all given the same makers.
+Strengths change only with answers and are fitted now and then; C changes with each pair that is *shown*, at once, so that raters at
+work at the same time are not all given the same makers.
 """
 
 import json
@@ -20,18 +20,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
 
 from manyheads.arena.items import ArenaForm
 from manyheads.base.sqlite import Database
+from manyheads.measures.statistics import Floats
 from manyheads.measures.votes import Answer
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Matrix: TypeAlias = NDArray[np.float64]
-
 
 PRIOR = 0.25
 """Precision of the prior of a maker's strength, in logits: standard deviation 2, or 350 rating points."""
@@ -62,8 +58,6 @@ class Pairs:
     """
 
     def __init__(self, entries: Iterable[PairText]) -> None:
-        import numpy as np
-
         self._entries = {each.id: each for each in entries}
         self._makers = {name: n for n, name in enumerate(sorted({e.maker for e in self._entries.values()}))}
         self._cases = {name: n for n, name in enumerate(sorted({e.case for e in self._entries.values()}))}
@@ -84,7 +78,7 @@ class Pairs:
         self._shown = np.zeros((size, size))
         self._wins = np.zeros((size, size))
         self._strength = np.zeros(size)
-        self._covariance = np.eye(size) / PRIOR
+        self._prior = PRIOR * np.eye(size)
         self._new = 0
         self._seen = defaultdict[int, set[frozenset[str]]](set)
         self._left, self._right, self._times = Counter[int](), Counter[int](), Counter[str]()
@@ -107,7 +101,6 @@ class Pairs:
         self._right[j] += 1
         self._of_case[case] += 1
         self._times.update((left, right))
-        self._learn(i, j)
 
     def skip(self, left: str, right: str) -> None:
         """A rater has not answered a pair that was shown."""
@@ -132,8 +125,6 @@ class Pairs:
 
     def next(self, rater: int, rng: random.Random) -> tuple[str, str] | None:
         """The next pair of texts for a rater, left and right; None if the rater has seen all."""
-        import numpy as np
-
         rest, mine = self._possible.copy(), np.zeros_like(self._possible)
         for one, other in map(tuple, self._seen[rater]):
             i, j = self._maker(one), self._maker(other)
@@ -162,44 +153,30 @@ class Pairs:
                 return (one, other) if rng.random() < odds else (other, one)
         return None
 
-    def _taught(self) -> "Matrix":
+    def _taught(self) -> Floats:
         """What a vote on each pair of makers would teach."""
-        import numpy as np
-
         if self._new > REFIT * self._of_case.total():
             self._fit()
-        expected, variance = self._expected(), np.diag(self._covariance)
-        spread = variance[:, None] + variance[None, :] - 2 * self._covariance
+        expected = self._expected()
+        covariance = np.linalg.inv(_information(self._shown, expected) + self._prior)
+        variance = np.diag(covariance)
+        spread = variance[:, None] + variance[None, :] - 2 * covariance
         return np.log1p(expected * (1 - expected) * spread)
 
-    def _expected(self) -> "Matrix":
+    def _expected(self) -> Floats:
         """Expected win rates, of the row against the column."""
-        import numpy as np
-
         return 1 / (1 + np.exp(self._strength[None, :] - self._strength[:, None]))
 
-    def _learn(self, i: int, j: int) -> None:
-        """The covariance after one more comparison: C - w C d d' C / (1 + w d' C d), with d = e_i - e_j and w = p (1 - p)."""
-        import numpy as np
-
-        rate = 1 / (1 + np.exp(self._strength[j] - self._strength[i]))
-        change = self._covariance[:, i] - self._covariance[:, j]
-        weight = rate * (1 - rate) / (1 + rate * (1 - rate) * (change[i] - change[j]))
-        self._covariance -= np.outer(weight * change, change)
-
     def _fit(self) -> None:
-        """Fit strengths and their covariance to all answers, by Newton's method from the last fit."""
-        import numpy as np
-
-        votes, prior = self._wins + self._wins.T, PRIOR * np.eye(len(self._makers))
+        """Fit strengths to all answers, by Newton's method from the last fit."""
+        votes = self._wins + self._wins.T
         for _ in range(25):
             expected = self._expected()
             slope = (self._wins - votes * expected).sum(1) - PRIOR * self._strength
-            step = np.linalg.solve(_information(votes, expected) + prior, slope)
+            step = np.linalg.solve(_information(votes, expected) + self._prior, slope)
             self._strength = self._strength + np.clip(step, -2, 2)
             if np.abs(step).max() < 1e-3:
                 break
-        self._covariance = np.linalg.inv(_information(self._shown, self._expected()) + prior)
         self._new = 0
 
     def _count(self, i: int, j: int, score: float, sign: int) -> None:
@@ -210,10 +187,8 @@ class Pairs:
         return self._makers[self._entries[text].maker]
 
 
-def _information(votes: "Matrix", expected: "Matrix") -> "Matrix":
+def _information(votes: Floats, expected: Floats) -> Floats:
     """The Fisher information of the makers' strengths: a graph's Laplacian, with votes × p (1 - p) as the weight of an edge."""
-    import numpy as np
-
     weights = votes * expected * expected.T
     return np.diag(weights.sum(1)) - weights
 

@@ -197,7 +197,8 @@ def _problems(arena: Arena) -> Iterator[str]:
     twins = Counter((each.case, each.digest) for each in texts)
     if equal := sum(number > 1 for number in twins.values()):
         yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."
-    yield from (f"{each[0].upper()}{each[1:]}." for each in giveaways(texts))
+    telling = giveaways((each.maker, each.body) for each in texts)
+    yield from (f"{each[0].upper()}{each[1:]}." for each in telling)
     if arena.kind == "ranking" and (odd := _recognisable(texts)):
         yield f"The same text among different others: who ranks several of these cases can recognise it: {', '.join(odd)}."
     if not arena.raters():

@@ -15,9 +15,10 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from filecmp import cmp
+from functools import cached_property
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads.arena.items import (
     AnsweredItem,
@@ -32,12 +33,14 @@ from manyheads.arena.items import (
     ShownText,
     StoredText,
 )  # fmt: skip
-from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
 from manyheads.base.files import Closing, inside, make_folder
 from manyheads.base.sqlite import Database
 from manyheads.base.text import hash_of, plain
 from manyheads.measures.votes import PairVote, RaterKind, style_of
+
+if TYPE_CHECKING:
+    from manyheads.arena.pairing import Choice
 
 FILE, PAPERS = "arena.sqlite", "papers"
 VERSION = 1
@@ -98,7 +101,12 @@ class Arena(Closing):
             other = f"an arena of version {meta.get('version', 'unknown')}; this version reads {VERSION}"
             raise ArenaError(f"{folder / FILE}: {other}", hint=hint)
         self.form = ArenaForm.model_validate_json(meta["form"])
-        self._choice = Choice(database, self.form)
+
+    @cached_property
+    def _choice(self) -> "Choice":
+        from manyheads.arena.pairing import Choice  # with numpy
+
+        return Choice(self._db, self.form)
 
     @classmethod
     def create(cls, folder: Path, form: ArenaForm) -> "Arena":

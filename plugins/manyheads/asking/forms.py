@@ -224,7 +224,9 @@ class Forms:
 
     def problems(self) -> Iterator[str]:
         """Files of words without a reply, and lines without a field."""
-        fields = fields_of_replies()
+        fields = dict[str, set[str]]()  # of every reply that was imported, by the key of its files
+        for kind in _kinds(ReplyModel):
+            fields.setdefault(key_of(kind), set()).update(kind.model_fields)
         for name in self.prompts.names("replies/"):
             key, path = PurePosixPath(name).stem, self.prompts.find(name)
             words = self.prompts.words(name, Meanings) if key in fields else None
@@ -232,14 +234,6 @@ class Forms:
                 yield f"{path}: there is no reply {key}"
             elif words and (unknown := words.root.keys() - fields[key]):
                 yield f"{path}: {key} has no field {', '.join(sorted(unknown))}, but {', '.join(fields[key])}"
-
-
-def fields_of_replies() -> Mapping[str, set[str]]:
-    """The fields of every reply that was imported, by the key of its files."""
-    fields = dict[str, set[str]]()
-    for kind in _kinds(ReplyModel):
-        fields.setdefault(key_of(kind), set()).update(kind.model_fields)
-    return fields
 
 
 def files_of_replies() -> list[str]:

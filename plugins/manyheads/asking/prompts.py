@@ -5,7 +5,7 @@ so that it cannot pass for the prompt's own words.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, RootModel
 
 from manyheads.asking import sandbox as rules
-from manyheads.asking.sandbox import FAULTS, LARGEST, Sample, budget, sandbox
+from manyheads.asking.sandbox import FAULTS, LARGEST, budget, sandbox
 from manyheads.base.compiled import Compiled
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, packs, read_model
@@ -95,10 +95,6 @@ class Prompts:
             path = self.find(name)
             self._words[name, kind] = path and _words(path, path.stat().st_mtime_ns, kind)
         return cast("M | None", self._words[name, kind])
-
-    def try_out(self, name: str, variables: Iterable[str]) -> None:
-        """Render a prompt with sample variables. Raises `ConfigError` if that fails."""
-        self.render(name, {variable: Sample(variable) for variable in variables})
 
     def needs(self, name: str) -> frozenset[str]:
         """The variables used by `prompts/<name>` and by everything that it includes or extends."""

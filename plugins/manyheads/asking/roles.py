@@ -164,7 +164,6 @@ class Roles:
         return self.prompts.render(self.card(role).prompt_of(task), variables)
 
     def reply(self, role: str, task: str) -> type[ReplyModel]:
-        """The reply type of a role's task."""
         return _reply(self.task(role, task), role, task)
 
     def problems(self) -> list[str]:
@@ -187,7 +186,7 @@ class Roles:
                 ]
                 try:
                     if not unknown:
-                        self.prompts.try_out(prompt, variables)
+                        self.prompts.render(prompt, {each: sandbox.Sample(each) for each in variables})
                 except ConfigError as error:
                     lines.append(error.message)
         try:

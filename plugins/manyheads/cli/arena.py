@@ -134,7 +134,8 @@ def add(folder: Folder, how: Adding) -> None:
         left = arena.add(made)
         every = arena.texts()
     known = (f"left out: {each}: there already" for each in left)
-    for each in (*source.warnings, *known, *giveaways(every)):
+    telling = giveaways((each.maker, each.body) for each in every)
+    for each in (*source.warnings, *known, *telling):
         say(f"warning: {each}", err=True)
     say(
         f"{count(len(made) - len(left), 'text')} added; now {count(len(every), 'text')} of "

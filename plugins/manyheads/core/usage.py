@@ -57,14 +57,9 @@ class Usage(BaseModel):
 
     def __add__(self, other: "Usage") -> "Usage":
         costs = [c for c in (self.cost, other.cost) if c is not None]
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            calls=self.calls + other.calls,
-            cost=round(sum(costs), 10) if costs else None,
-            estimated=self.estimated + other.estimated,
-        )
+        names = (name for name in Usage.model_fields if name != "cost")
+        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**counts, cost=round(sum(costs), 10) if costs else None)
 
     def __sub__(self, other: "Usage") -> "Usage":
         return self + Usage(**{name: value and -value for name, value in other})

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from re import Pattern
 from textwrap import shorten
-from typing import Protocol
 
 from pydantic import Field
 
@@ -31,15 +30,6 @@ LABEL = re.compile(r"(\*\*|__)[^*_]+\1:?\s*")
 SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|$)")
 SHOWN = 4
 """Number of lines of a maker that a warning names."""
-
-
-class MakerText(Protocol):
-    """A text and its maker."""
-
-    @property
-    def maker(self) -> str: ...
-    @property
-    def body(self) -> str: ...
 
 
 class Blinding(Strict):
@@ -171,15 +161,18 @@ def _forms(text: str) -> dict[tuple[int, str], str]:
     return forms
 
 
-def giveaways(texts: Sequence[MakerText]) -> Iterator[str]:
-    """Headings, labels and sentences by which raters could recognise a maker: all its texts have them, and no other's has."""
+def giveaways(texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Headings, labels and sentences by which raters could recognise a maker: all its texts have them, and no other's has.
+
+    Args:
+        texts: each with its maker first.
+    """
     texts_of = defaultdict[str, list[dict[tuple[int, str], str]]](list)
     makers = defaultdict[tuple[int, str], set[str]](set)
-    for each in texts:
-        forms = _forms(each.body)
-        texts_of[each.maker].append(forms)
-        for form in forms:
-            makers[form].add(each.maker)
+    for maker, text in texts:
+        texts_of[maker].append(_forms(text))
+        for form in texts_of[maker][-1]:
+            makers[form].add(maker)
     for maker, (first, *others) in texts_of.items():
         own_forms = (form for form in first if len(makers[form]) == 1)
         alone = sorted(form for form in own_forms if all(form in own for own in others))

@@ -53,7 +53,7 @@ from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry, Several
 from manyheads.systems.loading import reopen
 from manyheads.systems.mamorx.paper import read_paper
-from manyheads.systems.ranking.judging import Bench, need_all, need_one
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.systems.results import load, prose
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
@@ -255,7 +255,7 @@ async def compare(
     ]
     failures: list[ReplyError] = []
 
-    async def one(number: int, numbers: list[int]) -> Order | Exception:
+    async def one(number: int, numbers: list[int]) -> Order:
         size = len(numbers)
 
         def check(reply: Any) -> str | None:
@@ -265,12 +265,11 @@ async def compare(
 
         kind: type[Any] = comparison_of(run.reply_type(JUDGE, of.task, of.reply), size)
         variables = {"proposals": [texts[each] for each in numbers], **(beside or {})}
-        reply = await bench.ask(stage, f"Judge{number}", of.task, variables, check, kind)
-        if isinstance(reply, ReplyError):
-            failures.append(reply)
-            return Order(shown=numbers, failed=reply.message)
-        if isinstance(reply, Exception):
-            return reply
+        try:
+            reply = await bench.ask(stage, f"Judge{number}", of.task, variables, check, kind)
+        except ReplyError as error:
+            failures.append(error)
+            return Order(shown=numbers, failed=error.message)
         ranks = {
             name: _mid(
                 {str(numbers[getattr(each, of.noun) - 1]): getattr(each, name) for each in reply.places}
@@ -279,8 +278,7 @@ async def compare(
         }
         return Order(shown=numbers, ranks=ranks, thought=reply.thought)
 
-    answers: list[Any] = await together(*(one(n, numbers) for n, numbers in enumerate(shown, 1)))
-    made: list[Order] = need_all(answers)
+    made = await together(*(one(n, numbers) for n, numbers in enumerate(shown, 1)))
     need_one(failures, len(made), f"none of the {len(made)} orders has a valid comparison")
     left = iter(made)
     return [

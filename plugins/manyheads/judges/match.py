@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from manyheads.asking.replies import numbered
-from manyheads.base.errors import BudgetError, ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ReplyError
 from manyheads.base.papers import Hit
 from manyheads.base.text import count
 from manyheads.config import RunConfig
@@ -43,7 +43,7 @@ from manyheads.judges.shared import (
 from manyheads.report.page import View
 from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 
@@ -88,7 +88,7 @@ async def match(run: MatchRun) -> None:
     answers = await together(
         *(_match(bench, idea, some) for idea, some in zip(result.ideas, shown, strict=True))
     )
-    need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
+    need_one(answers, len(result.ideas), "no idea has a valid answer")
     scored = [(idea, idea.score, idea.failed) for idea in result.ideas]
     result.failed = conclude(run, MATCH, 1, scored, 5, "similarity", "has no score")
     if config.rounds:
@@ -125,29 +125,27 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
     return [[(hit, text(hit)) for hit in some] for some in shuffled]
 
 
-async def _match(
-    bench: Bench, idea: MatchedIdea, shown: Sequence[tuple[Hit, str]]
-) -> ModelError | BudgetError | None:
-    """Fill in an idea's closest published idea, then the score."""
+async def _match(bench: Bench, idea: MatchedIdea, shown: Sequence[tuple[Hit, str]]) -> ReplyError | None:
+    """Fill in an idea's closest published idea, then the score; returns why it has none."""
     run, name, texts = bench.run, f"Judge{idea.number}", [text for _, text in shown]
     if not texts:
         idea.failed = "the corpus has no paper to compare it with"
         return None
-    kind = numbered(run.reply_type(JUDGE, "closest", Closest), "choice", len(texts))
-    variables = {"idea": idea.shown_text, "published": texts}
-    picked = await bench.ask(MATCH, name, "closest", variables, None, kind)
-    if isinstance(picked, Exception):
-        idea.failed = f"no closest idea was picked: {picked.message}"
-        return picked
-    idea.closest, idea.reasons = picked.choice, [picked.reason]
-    variables = {"idea": idea.shown_text, "match": texts[picked.choice - 1]}
-    like = run.reply_type(JUDGE, "likeness", IdeaLikeness)
-    scored = await bench.ask(MATCH, name, "likeness", variables, None, like)
-    if isinstance(scored, Exception):
-        idea.failed = f"the similarity was not scored: {scored.message}"
-        return scored
+    missing = "no closest idea was picked"
+    try:
+        kind = numbered(run.reply_type(JUDGE, "closest", Closest), "choice", len(texts))
+        variables = {"idea": idea.shown_text, "published": texts}
+        picked = await bench.ask(MATCH, name, "closest", variables, None, kind)
+        idea.closest, idea.reasons = picked.choice, [picked.reason]
+        missing = "the similarity was not scored"
+        variables = {"idea": idea.shown_text, "match": texts[picked.choice - 1]}
+        like = run.reply_type(JUDGE, "likeness", IdeaLikeness)
+        scored = await bench.ask(MATCH, name, "likeness", variables, None, like)
+    except ReplyError as error:
+        idea.failed = f"{missing}: {error.message}"
+        return error
     idea.score = scored.similarity
-    idea.reasons = [picked.reason, scored.reason]
+    idea.reasons.append(scored.reason)
     return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from manyheads.base.errors import BudgetError, LiteratureError, ModelError
+from manyheads.base.errors import LiteratureError, ReplyError
 from manyheads.base.papers import Hit, Paper
 from manyheads.base.text import count
 from manyheads.core import together
@@ -34,7 +34,7 @@ from manyheads.literature.matching import words_of
 from manyheads.report.page import View
 from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 
@@ -69,18 +69,15 @@ async def novelty(run: NoveltyRun) -> None:
     result.ideas = [SoughtIdea(**idea) for idea in ideas_of(run.material)]
     bench = bench_of(run, config.area)
     answers = await together(*(_look_into(bench, idea, config) for idea in result.ideas))
-    need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
+    need_one(answers, len(result.ideas), "no idea has a valid answer")
     scored = [(idea, idea.novelty, idea.not_assessed) for idea in result.ideas]
     result.not_assessed = conclude(run, STAGE, config.rounds, scored, MOST, "novelty", "is not assessed")
     result.assessed, result.inference_cost = len(scored) - result.not_assessed, bench.asked
 
 
-async def _look_into(
-    bench: Bench, idea: SoughtIdea, config: IdeaNoveltyConfig
-) -> ModelError | BudgetError | None:
-    """Fill in an idea. A failure is recorded there in words, and returned if it is the model's."""
+async def _look_into(bench: Bench, idea: SoughtIdea, config: IdeaNoveltyConfig) -> ReplyError | None:
+    """Fill in an idea. A failure is recorded there in words, and returned if a reply is missing."""
     run, query, papers = bench.run, "", list[Paper]()
-    rounds = list[SearchRound]()
 
     def check(reply: NoveltyRound) -> str | None:
         return None if words_of(reply.query) else invalid(run, "query")
@@ -93,18 +90,15 @@ async def _look_into(
             "query": query,
             "references": [Hit(paper, 0.0) for paper in papers],
         }
-        kind = run.reply_type(JUDGE, "survey", NoveltyRound)
-        reply = await bench.ask(STAGE, f"Judge{idea.number}", "survey", variables, check, kind, turn=number)
-        if isinstance(reply, Exception):
-            idea.not_assessed = f"round {number} has no valid answer: {reply.message}"
-            return reply
-        titles = [paper.title for paper in papers]
-        rounds.append(
-            SearchRound(
-                number=number, query=query, papers=titles, novelty=reply.novelty, thought=reply.thought
-            )
-        )
-        idea.rounds = rounds
+        kind, name = run.reply_type(JUDGE, "survey", NoveltyRound), f"Judge{idea.number}"
+        try:
+            reply = await bench.ask(STAGE, name, "survey", variables, check, kind, turn=number)
+        except ReplyError as error:
+            idea.not_assessed = f"round {number} has no valid answer: {error.message}"
+            return error
+        held = SearchRound(number=number, query=query, novelty=reply.novelty, thought=reply.thought)
+        held.papers = [paper.title for paper in papers]
+        idea.rounds.append(held)
         if number == config.rounds:
             break
         query = reply.query
@@ -120,7 +114,7 @@ async def _look_into(
         papers = [*found.papers[: config.results]]
         rows = ({"id": each.id, "title": each.title, "year": each.year} for each in papers)
         run.emit(Retrieved(stage=STAGE, turn=number, query=query, hits=tuple(rows)))
-    idea.novelty = rounds[-1].novelty
+    idea.novelty = idea.rounds[-1].novelty
     return None
 
 

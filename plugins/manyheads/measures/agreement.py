@@ -16,18 +16,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.base.text import count
 from manyheads.measures.ratings import RatingTable, ScoredTexts, TextScore, pair
-from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
+from manyheads.measures.statistics import FEW, LEVEL, Floats, constant, krippendorff_alpha
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
 FIGURES: Mapping[str, str] = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
@@ -156,7 +151,6 @@ Draw: TypeAlias = "Callable[[Any, Any], tuple[Floats, Floats, Floats | None]]"
 
 
 def _of_scores(own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> Draw:
-    """Scores against mean ratings."""
     import numpy as np
 
     one, other = np.asarray(own, dtype=float), np.asarray(means, dtype=float)
@@ -360,7 +354,6 @@ def compare(
 
 
 def as_lines(summary: RatingSummary) -> Iterator[str]:
-    """The comparison as text."""
     low, high = summary.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
     raters = count(summary.raters, "rater") if summary.raters else "raters without names"

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from manyheads.base.errors import RatingError
 from manyheads.base.text import count
 from manyheads.measures.ratings import RatingTable
-from manyheads.measures.statistics import FEW, LEVEL
-
-if TYPE_CHECKING:
-    from manyheads.measures.statistics import Floats
+from manyheads.measures.statistics import FEW, LEVEL, Floats
 
 RESAMPLES = 2_000
 
@@ -77,8 +76,6 @@ def compare_groups(ratings: RatingTable, *, against: str | None = None, seed: in
     Raises:
         RatingError: the texts are not of two groups or more.
     """
-    import numpy as np
-
     names = sorted({*ratings.groups.values()})
     if len(names) < 2:
         hint = "--group names a column with two groups or more"
@@ -141,7 +138,6 @@ def _resampled(
 
     Raters are drawn once for all groups: a severe one is severe in each, which the groups' difference must not count as noise.
     """
-    import numpy as np
 
     def draws(size: int) -> Any:
         return rng.multinomial(size, np.full(size, 1 / size), RESAMPLES)
@@ -157,9 +153,7 @@ def _resampled(
     return found
 
 
-def _interval(drawn: "Floats") -> tuple[float, float]:
-    import numpy as np
-
+def _interval(drawn: Floats) -> tuple[float, float]:
     low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
@@ -192,7 +186,6 @@ def _corrected(differences: Sequence[GroupDifference]) -> Iterator[GroupDifferen
 
 
 def as_lines(found: GroupComparison) -> Iterator[str]:
-    """The comparison as text."""
     width = max(len(each.group) for each in found.means)
     for criterion in dict.fromkeys(each.criterion for each in found.means):
         yield f"\n{criterion}, by group"

@@ -1,9 +1,11 @@
 """Measures that other packages bring: a function of a text."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any
+
+from pydantic import BeforeValidator
 
 from manyheads.base import entry_points
 from manyheads.base.errors import ConfigError, MeasureError
@@ -14,16 +16,13 @@ GROUP = "manyheads.measures"
 """The group of entry points by which other packages bring measures; each names a function, its own name is the measure's."""
 MEASURES = ("hd", "cd", "ci", "on", "rnd")
 """Ours, in the order of tables."""
+BARE_ON = BeforeValidator(lambda value: "on" if value is True else value)
+"""YAML reads a bare `on` as true."""
 
 
-class Measure(Protocol):
-    """A text's value; None if it has none. The `source` of a run's text is its folder."""
-
-    def __call__(self, text: Subject, *papers: Sequence[Paper]) -> float | bool | None: ...
-
-
-def measure_named(name: str, *, compares: bool = False) -> Measure:
-    """A measure of another package.
+def measure_named(name: str, *, compares: bool = False) -> Callable[..., float | bool | None]:
+    """A measure of another package, by a text and perhaps papers; None if the text has none. The `source` of a run's text is its
+    folder.
 
     Args:
         compares: whether it must take the papers to compare the text with, as its second argument.

@@ -7,19 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from manyheads.base.errors import RatingError
+from manyheads.measures.statistics import Floats
 from manyheads.measures.votes import PairVote
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Whole: TypeAlias = NDArray[np.intp]
-
-START, K = 1500.0, 32.0
+Whole: TypeAlias = NDArray[np.intp]
+START = 1500.0
 POINTS = 400 / math.log(10)
 """Rating points of one logit."""
 Poor: TypeAlias = Literal["out", "tie"]
@@ -44,13 +43,13 @@ class Comparisons:
     """
 
     makers: tuple[str, ...]
-    left: "Whole"
-    right: "Whole"
-    score: "Floats"
-    style: "Floats"
+    left: Whole
+    right: Whole
+    score: Floats
+    style: Floats
     signs: tuple[str, ...]
-    raters: "Whole"
-    cases: "Whole"
+    raters: Whole
+    cases: Whole
     rater_names: tuple[str, ...]
     case_names: tuple[str, ...]
     poor: int
@@ -59,22 +58,18 @@ class Comparisons:
         return len(self.score)
 
     @property
-    def wins(self) -> "Floats":
+    def wins(self) -> Floats:
         """Wins of the row against the column; a tie is half a win."""
         return self.tally(self.score) + self.tally(1 - self.score).T
 
     @property
-    def met(self) -> "Floats":
+    def met(self) -> Floats:
         """Number of comparisons of each two makers."""
-        import numpy as np
-
         met = self.tally(np.ones(len(self)))
         return met + met.T
 
-    def tally(self, weights: "Floats") -> "Floats":
+    def tally(self, weights: Floats) -> Floats:
         """Sums of weights by the left maker (row) and the right one."""
-        import numpy as np
-
         size = len(self.makers)
         sums = np.bincount(self.left * size + self.right, weights, size * size).astype(np.float64)
         return sums.reshape(size, size)
@@ -89,8 +84,6 @@ class Comparisons:
 
         Not those that are always equal, that follow from who wrote the texts, or from earlier signs.
         """
-        import numpy as np
-
         makers, kept = np.eye(len(self.makers)), list[str]()
         design, rank = makers[self.left] - makers[self.right], np.linalg.matrix_rank
         for sign, style in zip(self.signs, self.style.T, strict=True):
@@ -101,8 +94,6 @@ class Comparisons:
 
     def among(self, makers: Sequence[str]) -> "Comparisons":
         """Those between some of the makers."""
-        import numpy as np
-
         new = np.full(len(self.makers), -1)
         new[[self.makers.index(each) for each in makers]] = np.arange(len(makers))
         left, right = new[self.left], new[self.right]
@@ -125,8 +116,6 @@ def comparisons(
     Raises:
         RatingError: no vote has an answer to the question that counts.
     """
-    import numpy as np
-
     given = [(vote, answer) for vote in votes if (answer := vote.answers.get(question))]
     used = [(vote, answer) for vote, answer in given if poor == "tie" or answer != "poor"]
     bad = sum(answer == "poor" for _, answer in given)
@@ -159,8 +148,6 @@ def comparisons(
 
 def _numbered(names: Sequence[str]) -> "tuple[Whole, tuple[str, ...]]":
     """Names as numbers, and the names; nothing if none is known."""
-    import numpy as np
-
     known = sorted(set(names)) if any(names) else []
     return np.searchsorted(known, names[: len(names) * bool(known)]), tuple(known)
 
@@ -177,13 +164,11 @@ class EloRange:
     high: float
 
 
-def elo(compared: Comparisons, k: float = K, *, orders: int = 200, seed: int = 0) -> dict[str, EloRange]:
+def elo(compared: Comparisons, k: float, *, orders: int = 200, seed: int = 0) -> dict[str, EloRange]:
     """Elo ratings, R' = R + K (S - P), from 1500 (MAMORX, Eq. 1), and their range over random orders of the votes.
 
     All orders advance together, a vote a step: a row of `ratings` for each order, the first for the order of the votes.
     """
-    import numpy as np
-
     rng, size = np.random.default_rng(seed), len(compared)
     order = np.stack([np.arange(size), *(rng.permutation(size) for _ in range(orders))])
     rows, ratings = np.arange(orders + 1), np.full((orders + 1, len(compared.makers)), START)
@@ -211,17 +196,15 @@ class Fit:
     """
 
     makers: tuple[str, ...]
-    strength: "Floats"
-    style: "Floats"
+    strength: Floats
+    style: Floats
 
     @property
-    def ratings(self) -> "Floats":
+    def ratings(self) -> Floats:
         return START + POINTS * self.strength
 
     @property
-    def parameters(self) -> "Floats":
-        import numpy as np
-
+    def parameters(self) -> Floats:
         return np.concatenate([self.strength, self.style])
 
 
@@ -246,8 +229,6 @@ class Likelihood:
     """
 
     def __init__(self, compared: Comparisons, *, style: bool = False) -> None:
-        import numpy as np
-
         self.makers = compared.makers
         signs, spread = compared.style[:, : None if style else 0], compared.style.std(0)
         signs = signs / np.where(spread > 0, spread, 1)[: signs.shape[1]]
@@ -273,9 +254,6 @@ class Likelihood:
             start: where to begin.
             regularise: ties that are added between each two makers that met, as a weight.
         """
-        import numpy as np
-        from scipy.special import expit
-
         x, size = self._x, len(self.makers)
         votes = np.bincount(self._votes, weights, len(x) - self._ties)
         each = np.concatenate([votes, np.full(self._ties, regularise)])
@@ -323,7 +301,7 @@ class Groups:
     endless: Mapping[str, Endless]
 
 
-def groups(makers: Sequence[str], wins: "Floats") -> Groups:
+def groups(makers: Sequence[str], wins: Floats) -> Groups:
     """Who can be compared with whom.
 
     Args:

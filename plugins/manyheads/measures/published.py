@@ -4,16 +4,18 @@ A table is described by a YAML file, `configs/tables/NAME.yaml`; the data themse
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import Field
 
 from manyheads.base.resources import Resources, read_model
 from manyheads.config import Strict
 from manyheads.measures.agreement import FIGURES, RatingSummary
-from manyheads.measures.groups import GroupComparison
 from manyheads.measures.standings import MakerRating, Standings
 from manyheads.measures.votes import LEADS, TEXTS, TRAILS
+
+if TYPE_CHECKING:
+    from manyheads.measures.groups import GroupComparison
 
 FOLDER = "tables/"
 """Folder of these files in `configs/`."""
@@ -129,7 +131,7 @@ def of_ratings(found: RatingSummary, scorers: Mapping[str, RatingSummary]) -> Fi
     return ours
 
 
-def of_groups(found: GroupComparison) -> Figures:
+def of_groups(found: "GroupComparison") -> Figures:
     """Means by criterion and group, differences, and their p."""
     ours: Figures = {
         f"{each.criterion}, {each.group}": (each.mean, each.low, each.high) for each in found.means

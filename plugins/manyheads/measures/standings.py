@@ -18,27 +18,24 @@ from itertools import combinations, permutations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from manyheads.measures.pairwise import (
-    POINTS,
-    START,
-    Comparisons,
-    EloRange,
-    Endless,
-    Fit,
-    Groups,
-    K,
-    Likelihood,
-    Poor,
-    comparisons,
-    elo,
-    groups,
-)  # fmt: skip
 from manyheads.measures.statistics import LEVEL, Mean, krippendorff_alpha, mean_of
 from manyheads.measures.votes import STYLE, PairVote, RaterKind
 
 if TYPE_CHECKING:
-    from manyheads.measures.pairwise import Floats, Whole
+    from manyheads.measures.pairwise import (
+        Comparisons,
+        EloRange,
+        Endless,
+        Fit,
+        Floats,
+        Groups,
+        Likelihood,
+        Poor,
+        Whole,
+    )
 
+K = 32.0
+"""The step of Elo ratings."""
 RESAMPLES = 1_000
 ADDED = 0.5
 """Ties added between each two makers that met, in resamples without a finite maximum."""
@@ -56,7 +53,7 @@ class Rules:
         orders: random orders of the votes for Elo.
     """
 
-    poor: Poor = "out"
+    poor: "Poor" = "out"
     regularise: float = 0.0
     signs: tuple[str, ...] = STYLE
     resamples: int = RESAMPLES
@@ -98,8 +95,8 @@ class MakerStanding:
     rated: MakerRating
     best: int | None
     worst: int | None
-    endless: Endless | None
-    elo: EloRange
+    endless: "Endless | None"
+    elo: "EloRange"
     adjusted: MakerRating
 
 
@@ -166,7 +163,7 @@ class Standings:
     agreement: RaterAgreement
     left: Mean | None
     """Share of wins of the text on the left."""
-    groups: Groups
+    groups: "Groups"
     rules: Rules = field(default_factory=Rules)
 
     @property
@@ -188,6 +185,8 @@ def standings(
     Raises:
         RatingError: no vote counts.
     """
+    from manyheads.measures.pairwise import POINTS, comparisons, elo, groups
+
     mine = [vote for vote in votes if vote.kind == kind]
     compared = comparisons(mine, question, poor=rules.poor, signs=rules.signs)
     known, fits = groups(compared.makers, compared.wins), _Fits(rules)
@@ -235,14 +234,14 @@ def standings(
     )  # fmt: skip
 
 
-def _win_rates(compared: Comparisons, expected: Mapping[tuple[str, str], float]) -> Iterator[WinRate]:
+def _win_rates(compared: "Comparisons", expected: Mapping[tuple[str, str], float]) -> Iterator[WinRate]:
     met, wins = compared.met, compared.wins
     for (i, one), (j, other) in permutations(enumerate(compared.makers), 2):
         observed = float(wins[i, j] / met[i, j]) if met[i, j] else None
         yield WinRate(one, other, int(met[i, j]), observed, expected.get((one, other)))
 
 
-def _no_adjustment(compared: Comparisons, signs: Sequence[str], rules: Rules) -> str:
+def _no_adjustment(compared: "Comparisons", signs: Sequence[str], rules: Rules) -> str:
     if not rules.signs:
         return "no signs of style are named"
     if not compared.signs:
@@ -259,8 +258,10 @@ class _Fits:
     unbounded: int = 0
     number: int = 0
 
-    def rate(self, compared: Comparisons, *, style: bool) -> tuple[Fit, list[MakerRating]] | None:
+    def rate(self, compared: "Comparisons", *, style: bool) -> "tuple[Fit, list[MakerRating]] | None":
         """The fit, and each parameter with its interval: ratings of the makers, then effects of style, in rating points."""
+        from manyheads.measures.pairwise import POINTS, START, Likelihood
+
         likelihood = Likelihood(compared, style=style)
         if (fit := likelihood.fit(regularise=self.rules.regularise)) is None:
             return None
@@ -272,10 +273,14 @@ class _Fits:
         ends = zip(values, half, strict=True)
         return fit, [MakerRating(value, value - width, value + width) for value, width in ends]
 
-    def _half_widths(self, likelihood: Likelihood, compared: Comparisons, fit: Fit) -> list[float] | None:
+    def _half_widths(
+        self, likelihood: "Likelihood", compared: "Comparisons", fit: "Fit"
+    ) -> list[float] | None:
         """Half the width of each parameter's interval, in rating points: Student's t by the number of raters or cases."""
         import numpy as np
         from scipy.special import stdtrit
+
+        from manyheads.measures.pairwise import POINTS
 
         rules, rng = self.rules, np.random.default_rng(self.rules.seed)
 
@@ -320,11 +325,11 @@ def apart(one: MakerRating, other: MakerRating) -> bool:
 
 
 def _standings(
-    compared: Comparisons,
-    known: Groups,
+    compared: "Comparisons",
+    known: "Groups",
     rated: Mapping[str, MakerRating],
     adjusted: Mapping[str, MakerRating],
-    by_elo: Mapping[str, EloRange],
+    by_elo: "Mapping[str, EloRange]",
 ) -> tuple[MakerStanding, ...]:
     """The makers by group, then by rating; those that always won first, those that always lost last."""
     met, wins, tallied = compared.met.sum(1), compared.wins.sum(1), compared.tally(compared.score == 0.5)
@@ -355,7 +360,7 @@ def _standings(
 # Agreement of raters.
 
 
-def _answers(votes: Sequence[PairVote], question: str, poor: Poor) -> dict[str, dict[str, float]]:
+def _answers(votes: Sequence[PairVote], question: str, poor: "Poor") -> dict[str, dict[str, float]]:
     """By makers and case, then rater, the answer as -1, 0 or 1; of several answers of a rater, what most of them prefer."""
     found = defaultdict[str, Counter[str]](Counter)
     for vote in votes:
@@ -372,7 +377,7 @@ def _answers(votes: Sequence[PairVote], question: str, poor: Poor) -> dict[str, 
     }
 
 
-def agreement(votes: Sequence[PairVote], question: str, poor: Poor = "out") -> RaterAgreement:
+def agreement(votes: Sequence[PairVote], question: str, poor: "Poor" = "out") -> RaterAgreement:
     """How well raters of one kind agree with each other."""
     units = [by for by in _answers(votes, question, poor).values() if len(by) > 1]
     equal = [float(one == other) for by in units for one, other in combinations(by.values(), 2)]
@@ -381,7 +386,7 @@ def agreement(votes: Sequence[PairVote], question: str, poor: Poor = "out") -> R
 
 
 def agreement_with_people(
-    votes: Sequence[PairVote], question: str, poor: Poor = "out"
+    votes: Sequence[PairVote], question: str, poor: "Poor" = "out"
 ) -> dict[str, RaterAgreement]:
     """How often each model rater gives the answer of a person on the same makers and case."""
     people, models = (

@@ -81,18 +81,17 @@ class Label:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line. `hue` is that of a person or an idea, None for the style's own colour; `title` is shown on hover."""
+    """A line; `title` is shown on hover."""
 
     path: str
     style: str = ""
     width: float = 1.5
-    hue: int | None = None
     title: str = ""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A circle with a short mark in it."""
+    """A circle with a short mark in it. `hue` is that of a person or an idea, None for the style's own colour; `title` is shown on hover."""
 
     x: float
     y: float
@@ -151,6 +150,12 @@ def with_note(
 def bend(start: Point, middle: Point, end: Point) -> str:
     """The path of a curve that is drawn towards a point."""
     return f"M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+
+
+def drawn_to(centre: Point, one: Point, other: Point, part: float) -> Point:
+    """The middle of two points, drawn to the centre by some part of the way."""
+    x, y = ((one[n] + other[n]) / 2 * (1 - part) + centre[n] * part for n in (0, 1))
+    return x, y
 
 
 def arrowhead(tip: Point, source: Point, size: float = 7.0) -> str:

@@ -11,9 +11,10 @@ from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, TemplateSyntaxError
+from typing_extensions import TypeVar
 
 from manyheads.asking.replies import Abstract, Ratings, label
 from manyheads.base.compiled import Compiled
@@ -24,7 +25,7 @@ from manyheads.base.text import count, rounded
 from manyheads.config import label_words
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
-from manyheads.core.results import Evidence, PersonWord
+from manyheads.core.results import Evidence, Person, PersonWord
 from manyheads.core.texts import run_and_number
 from manyheads.literature.lookup import LEDGER, SearchLedger
 from manyheads.report.drawing import hue, hues
@@ -44,6 +45,7 @@ from manyheads.report.top import (
 )
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+R = TypeVar("R", default=Any)
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
 POINT = re.compile(r"\s*[-*•]\s+(?=\S)")
 """Before a point of a list."""
@@ -66,11 +68,15 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Page:
-    """Common data of reports; `people` take part, even if they said nothing."""
+class Page(Generic[R]):
+    """Common data of reports."""
 
     record: Record
-    people: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> R:
+        """The system's own part of the result."""
+        return self.record.result.result
 
     @cached_property
     def said(self) -> list[Said]:
@@ -140,9 +146,9 @@ class Page:
 
     @cached_property
     def hues(self) -> dict[str, int]:
-        """The colour of each scientist."""
         talk = [said.speaker for said in self.said if said.part != "candidate"]
-        return hues([*talk, *self.people, *(said.speaker for said in self.said)])
+        team = [each.name for each in getattr(self.result, "team", ()) if isinstance(each, Person)]
+        return hues([*talk, *team, *(said.speaker for said in self.said)])
 
     @cached_property
     def talk(self) -> list[tuple[str, list[Round]]]:
@@ -247,7 +253,7 @@ def write_page(folder: Path, view: View, related: Sequence[RelatedRun] = ()) -> 
         JournalError: the report cannot be written.
     """
     record = view.page.record
-    base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
+    base = {"page": view.page, "record": record, "run": record.result, "result": view.page.result}
     shown = {**base, "related": related, **view.shown}
     html = render(view.package, "report.html.j2", shown)
     code = code if re.fullmatch(r"[a-z]{2}(-\w+)?", code := record.result.language or "") else ""
@@ -318,7 +324,6 @@ def listed(text: str) -> list[tuple[list[str], str]]:
 
 
 def source_name(key: str) -> str:
-    """The public name of a source."""
     return SOURCES.get(key, key)
 
 

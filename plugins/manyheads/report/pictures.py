@@ -20,6 +20,7 @@ from manyheads.report.drawing import (
     bend,
     breadth,
     cut,
+    drawn_to,
     in_sizes,
     lines,
     towards,
@@ -318,7 +319,6 @@ class TeamPicture:
         return [(other, pair.papers) for pair, other in pairs if name in (pair.one, pair.other)]
 
     def askers_of(self, name: str) -> list[str]:
-        """Who asked a guest."""
         return [pair.one for pair in self.asked if pair.other == name]
 
     def _draw(self, width: float) -> SvgDrawing:
@@ -329,7 +329,7 @@ class TeamPicture:
         curves, texts, many = list[Curve](), list[Label](), len(self.lines) > THIN
         for pair in reversed(self.lines):
             one, other = place[pair.one], place[pair.other]
-            middle = _drawn_to(centre, one, other, 0.35)
+            middle = drawn_to(centre, one, other, 0.35)
             title = f"{pair.one} and {pair.other}: {pair.papers} joint papers"
             thick, style = (0.8, "joint many") if many else (min(1.2 + log2(pair.papers), 6.0), "joint")
             curves.append(Curve(bend(one, middle, other), style, round(thick, 1), title=title))
@@ -339,7 +339,7 @@ class TeamPicture:
         for pair in self.asked:
             if pair.one not in place or pair.other not in place:
                 continue
-            middle = _drawn_to(centre, place[pair.one], place[pair.other], 0.1)
+            middle = drawn_to(centre, place[pair.one], place[pair.other], 0.1)
             tip = towards(place[pair.other], middle, PERSON_RADIUS + 2)
             title = f"{pair.one} asked {pair.other}"
             curves.append(Curve(bend(place[pair.one], middle, tip), "asked", title=title))
@@ -355,12 +355,6 @@ class TeamPicture:
         for person, node in zip(self.drawn, nodes, strict=False):
             texts += _label(person, node, width)
         return SvgDrawing(width, height, curves, nodes, texts)
-
-
-def _drawn_to(centre: Point, one: Point, other: Point, part: float) -> Point:
-    """The middle of two points, drawn to the centre by some part of the way."""
-    x, y = ((one[n] + other[n]) / 2 * (1 - part) + centre[n] * part for n in (0, 1))
-    return x, y
 
 
 def _ring(count: int, width: float, row: float) -> tuple[list[Point], float]:

@@ -12,7 +12,6 @@
     report.html      the report, with links to the runs
 """
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,10 +26,10 @@ from manyheads.arena.items import read_form
 from manyheads.arena.store import FILE, Arena
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ChangedError, JournalError, RatingError
-from manyheads.base.files import read_text
+from manyheads.base.files import read_text, sha256_of
 from manyheads.base.folders import JOURNAL, SUITE, locked, write
 from manyheads.base.resources import Resources, parse_json
-from manyheads.base.text import first_few
+from manyheads.base.text import first_few, hash_of
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core.results import RESULT
 from manyheads.corpus.corpora import resolve_corpus
@@ -171,7 +170,7 @@ def _portable(value: Any) -> Any:
             return text
         try:
             file = next(path for path in (Path(text), Path(text) / RESULT) if path.is_file())
-            return f"{Path(text).name} ({_mark(file.read_bytes())})"
+            return f"{Path(text).name} ({sha256_of(file)[:MARK]})"
         except (OSError, StopIteration):
             return text
 
@@ -183,7 +182,7 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
     needed = defaultdict[tuple[str, ...], set[str]](set)
     for job in jobs:
         needed[job.config.paths] |= {role for role, _ in system_of(job.config).needs(job.config)}
-    contents: dict[str, bytes] = {}
+    hashes: dict[str, str] = {}
     for paths, names in needed.items():
         resources = Resources.of(paths)
         roles = Roles(resources)
@@ -193,9 +192,9 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
         parts = {part for name in asked for part in roles.prompts.parts(name)}
         for name, file in sorted(resources.names("prompts").items()):
             if name in parts or name.startswith(INDICATORS):
-                contents[name] = file.read_bytes()
-        contents |= {f"{card.name}.yaml": card.model_dump_json().encode() for card in cards}
-    return {name: _mark(content) for name, content in contents.items()}
+                hashes[name] = sha256_of(file)[:MARK]
+        hashes |= {f"{card.name}.yaml": hash_of(card.model_dump_json())[:MARK] for card in cards}
+    return hashes
 
 
 def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
@@ -210,10 +209,6 @@ def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
         f"{name} ({embedding})": read_meta(resolve_corpus(name, embedding=embedding)).fingerprint
         for name, embedding in sorted(corpora)
     }
-
-
-def _mark(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:MARK]
 
 
 LARGEST = 200_000_000

@@ -139,10 +139,6 @@ class Results:
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
     """What cases are of: those of one group are alike, and count as one."""
 
-    def group(self, case: str) -> str:
-        """A case's group; its own without one."""
-        return self.groups.get(case, case)
-
     def beside(self, entry: SummaryEntry) -> list[Published]:
         """What publications print for a condition and a measure."""
         own = as_texts(entry.condition)
@@ -190,7 +186,7 @@ class Results:
 
         Conditions have cases and seeds in common, so that n counts cases, or seeds where there is one case.
         """
-        values = {(row.seed if self.unit == "cells" else self.group(row.case), row.cell): row.values[measure]
+        values = {(row.seed if self.unit == "cells" else self.groups.get(row.case, row.case), row.cell): row.values[measure]
                   for row in self.rows if measure in row.values}  # fmt: skip
         return self._mean(group_means(values, lambda place: place[0]), measure)
 
@@ -229,7 +225,7 @@ class Results:
         """The mean of each case if there are several: runs of one case, or of one group, are not independent."""
         if self.unit == "cells":
             return list(values.values())
-        return group_means(values, lambda place: self.group(place[0]))
+        return group_means(values, lambda place: self.groups.get(place[0], place[0]))
 
     def _entry(self, condition: Condition, measure: str) -> SummaryEntry:
         level, within, other = self.spec.level, self._ends(measure), self.spec.counterpart(condition)

@@ -9,7 +9,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from manyheads.base.entry_points import points
 from manyheads.base.errors import ConfigError, describe, did_you_mean
@@ -18,7 +18,7 @@ from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
 from manyheads.judges.blinding import ArenaConfig
-from manyheads.measures.packages import GROUP, MEASURES, measure_named
+from manyheads.measures.packages import BARE_ON, GROUP, MEASURES, measure_named
 from manyheads.measures.published import recognised
 from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
@@ -99,12 +99,7 @@ Preset: TypeAlias = Literal["quick", "paper"]
 """The size of a suite: minutes, or as a publication has it."""
 Condition: TypeAlias = Mapping[str, Any]
 """The value of each axis; cells of a condition are averaged."""
-MeasureName: TypeAlias = Annotated[
-    str,
-    BeforeValidator(lambda value: "on" if value is True else value),
-    AfterValidator(lambda text: MeasurePath.parse(text).name),
-]
-"""YAML reads a bare `on` as true."""
+MeasureName: TypeAlias = Annotated[str, BARE_ON, AfterValidator(lambda text: MeasurePath.parse(text).name)]
 
 
 class MeasuringConfig(Strict):
@@ -127,7 +122,7 @@ class PlotConfig(Strict):
 
     kind: Literal["heatmap", "lines", "bars", "scatter"]
     """A table of colours, means with standard errors, or a point for each cell with Pearson's r."""
-    x: Annotated[str, BeforeValidator(lambda value: "on" if value is True else value)]
+    x: Annotated[str, BARE_ON]
     """The horizontal axis; of a scatter plot, a measure."""
     y: str | None = None
     """The vertical axis of a heat map; the colours of lines or bars."""
@@ -253,7 +248,6 @@ class SuiteSpec(Strict):
         return {**condition, **(self.against or {axis: values[0] for axis, values in self.axes.items()})}
 
     def settings(self, condition: Condition) -> dict[str, Any]:
-        """The config keys of a condition."""
         varied = self.variants.get(str(condition.get(VARIANT)), {})
         return {**varied, **{key: value for key, value in condition.items() if key in self.grid}}
 
@@ -278,7 +272,6 @@ class SuiteSpec(Strict):
         return SuiteSpec.model_validate({**own, "repeats": larger.repeats or self.repeats})
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
-        """The seeds of this number of repeats."""
         following = max(self.seeds, default=-1) + 1
         return (*self.seeds, *range(following, following + repeats))[:repeats]
 
@@ -341,7 +334,6 @@ class SuiteSpec(Strict):
 
 
 def root(key: str) -> str:
-    """The section of a config key."""
     return key.partition(".")[0]
 
 
@@ -462,15 +454,12 @@ def _slot(key: str) -> Slot:
         return Slot(file=True, metavar="FOLDER" if key == "paths" else "FOLDER|TEXT")
     above, _, name = key.rpartition(".")
     slots = (
-        slot
+        slots.get(name, Slot())
         for system in systems().values()
         if above in ("", "inputs", system.name, *system.aliases)
-        for fields in (system.inputs.model_fields, system.config.model_fields)
-        if name in fields
-        for slot in fields[name].metadata
-        if isinstance(slot, Slot)
+        for slots in (system.slots, system.config.slots())
     )
-    return next(slots, Slot())
+    return next((slot for slot in slots if slot != Slot()), Slot())
 
 
 def _exists(base: Path, key: str, value: object) -> bool:

@@ -133,11 +133,10 @@ def _without_private(text: str, folder: Path, *, as_html: bool = True) -> str:
     whole = f"{folder.resolve().parent}/"
     text = without_places(text, folder).replace(escape(whole) if as_html else whole, "")
 
-    def name(match: re.Match[str]) -> str:
-        return place(match[0])
-
     def clean(part: str) -> str:
-        return part if part[:6].lower() == "<style" else PATH.sub(name, scrubbed(part, *keys))
+        if part[:6].lower() == "<style":
+            return part
+        return PATH.sub(lambda match: place(match[0]), scrubbed(part, *keys))
 
     return TEXT.sub(lambda match: clean(match[0]), text) if as_html else clean(text)
 

@@ -88,7 +88,6 @@ class Entry:
 
     @property
     def whole(self) -> str:
-        """The text with its title."""
         return "\n\n".join(filter(None, (self.title, self.text)))
 
 

@@ -366,5 +366,4 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def system_of(config: RunConfig) -> System:
-    """The system of a run's config."""
     return config.definition

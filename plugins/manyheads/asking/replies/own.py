@@ -54,7 +54,9 @@ def imported(name: str) -> type[ReplyModel]:
     theirs = module_of(name, module)
     kind = getattr(theirs, inner, None)
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
-        tried = f"classes: {', '.join(_classes(theirs)) or 'none'}"
+        own = (each for each in vars(theirs).values() if getattr(each, "__module__", "") == module)
+        names = [each.__name__ for each in own if isinstance(each, type) and issubclass(each, BaseModel)]
+        tried = f"classes: {', '.join(names) or 'none'}"
         raise ConfigError(f"reply type {name!r}: {module} has no pydantic class {inner!r}", tried=tried)
     return kind if issubclass(kind, ReplyModel) else _of_class(kind)
 
@@ -68,12 +70,6 @@ def module_of(name: str, module: str) -> ModuleType:
             f"reply type {name!r}: {module} cannot be imported: {type(error).__name__}: {error}",
             hint="install its package, or put its folder on PYTHONPATH",
         ) from error
-
-
-def _classes(module: ModuleType) -> Iterator[str]:
-    for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == module.__name__:
-            yield name
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from manyheads.base.errors import ConfigError, SubjectError
+from manyheads.base.errors import ConfigError, ReplyError, SubjectError
 from manyheads.base.papers import fold
 from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Slot
@@ -36,7 +36,7 @@ from manyheads.judges.replies import FaultFound
 from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
 from manyheads.measures.statistics import group_means
 from manyheads.systems.ideas import Several
-from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
@@ -324,9 +324,7 @@ async def judge(run: PlantedErrorRun) -> None:
             check.named = bool(check.points)
     else:
         answers = await together(*(_ask(bench, number, *each) for number, each in enumerate(checked, 1)))
-        failures = reply_errors(answers)
-        need_one(failures, len(rows), "no check has a valid answer")
-        if failures:
+        if failures := need_one(answers, len(rows), "no check has a valid answer"):
             left = f"{len(failures)} of {len(rows)} checks have no valid answer and are left out"
             run.warn(STAGE, f"{left}: {failures[0].message}")
     result.reviews = [_reviewed(review, entry, result.checks) for review, entry in run.material.pairs]
@@ -344,8 +342,8 @@ async def judge(run: PlantedErrorRun) -> None:
 
 async def _ask(
     bench: Bench, number: int, check: Check, review: KeyedReview, fault: Fault
-) -> Exception | None:
-    """Fill in a check from the judge's answer; returns its failure."""
+) -> ReplyError | None:
+    """Fill in a check from the judge's answer; returns why there is none."""
     run, texts = bench.run, [each.text for each in review.points]
     if not texts:
         check.named = False
@@ -356,12 +354,12 @@ async def _ask(
         return invalid(run, "points", numbers=strange, count=len(texts)) if strange else None
 
     variables = {"fault": fault.about, "passages": fault.quotes, "points": texts}
-    reply = await bench.ask(
-        STAGE, f"Judge{number}", "fault", variables, beyond, run.reply_type(JUDGE, "fault", FaultFound)
-    )
-    if isinstance(reply, Exception):
-        check.failed = reply.message
-        return reply
+    kind = run.reply_type(JUDGE, "fault", FaultFound)
+    try:
+        reply = await bench.ask(STAGE, f"Judge{number}", "fault", variables, beyond, kind)
+    except ReplyError as error:
+        check.failed = error.message
+        return error
     check.points = [texts[each - 1] for each in dict.fromkeys(reply.points)]
     check.named, check.reason = bool(check.points), reply.reason
     return None

@@ -91,10 +91,6 @@ class BaselineDesk:
             return ()
         return literature_tools(run.library, run.roles.card(speaker.role).tools, run.roles.prompts)
 
-    async def references(self, turn: int, query: str) -> list[Cited]:
-        """Papers close to a topic or an idea, as many as for a team."""
-        return await papers_for_idea(self.run, turn, query)
-
     async def propose(
         self, author: Speaker, references: Sequence[Cited], turn: int, draft: int | None = None
     ) -> Reply[Idea]:
@@ -181,12 +177,13 @@ async def self_reflection(run: BaselineRun) -> None:
     """
     desk, author = BaselineDesk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author, turns=run.settings.rounds + 1)
-    look_ups = (await desk.propose(author, await desk.references(1, desk.topic), 1)).tool_calls
+    look_ups = (await desk.propose(author, await papers_for_idea(run, 1, desk.topic), 1)).tool_calls
     for turn in range(2, run.settings.rounds + 2):
         done = desk.is_done(turn - 1, "the agent calls the idea finished")
         if done or not desk.affords(turn - 1, "reflect", desk.abstract_costs):
             break
-        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.queries_whole))
+        query = desk.ideas[-1].query(run.settings.ideas.queries_whole)
+        references = await papers_for_idea(run, turn, query)
         variables = {
             "topic": desk.topic, "current": desk.ideas[-1],
             "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
@@ -211,7 +208,7 @@ async def single(run: BaselineRun) -> None:
     """
     desk, author = BaselineDesk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
-    references, ideas = await desk.references(1, desk.topic), desk.ideas
+    references, ideas = await papers_for_idea(run, 1, desk.topic), desk.ideas
     while not ideas or desk.affords(len(ideas), "propose", *_closing(desk, len(ideas) + 1)):
         await desk.propose(author, references, len(ideas) + 1, len(ideas) + 1)
     kept = most_confident(ideas, run.settings.ideas.keep)
@@ -299,7 +296,8 @@ async def _turn(desk: BaselineDesk, people: list[Speaker], said: list[SpokenRema
         # who alone sees papers, close to the current idea or at first to the topic
         if speaker.role == ENGINEER:
             query = previous.query(desk.run.settings.ideas.queries_whole) if previous else desk.topic
-            tools, variables["references"] = desk.tools(speaker), await desk.references(turn, query)
+            tools = desk.tools(speaker)
+            variables["references"] = await papers_for_idea(desk.run, turn, query)
         spare = bool(desk.ideas) or speaker.role != RESEARCHER
         question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools, spare=spare)
         ask = desk.ask(question, like)

@@ -11,7 +11,7 @@ from typing import Any
 from manyheads.asking.replies import ReplyModel, numbered
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
-from manyheads.core import Tool, Usage, together
+from manyheads.core import Tool, together
 from manyheads.core.events import Judged
 from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.equal_cost import Allowance, longest
@@ -77,12 +77,8 @@ async def plan(desk: ReviewDesk) -> None:
     desk.begin(PLAN)
     run = desk.run
     while True:
-        shown: dict[str, Any] = {
-            "manuscript": desk.overview(),
-            "most": run.settings.exchanges,
-            "form": desk.form,
-        }
-        reply = await desk.ask(PLAN, LEADER, "plan", Plan, **shown)
+        most, overview = run.settings.exchanges, desk.overview()
+        reply = await desk.ask(PLAN, LEADER, "plan", Plan, manuscript=overview, most=most, form=desk.form)
         items = [f"{step.expert}: {step.task}" for step in reply.value.steps]
         person = await steer(run, PLAN, 1, "", items=items, edit=reply.value)
         plan = person.reply or reply.value
@@ -280,7 +276,9 @@ class Drafts:
     async def write(self) -> None:
         """Draft while another draft and the choice can be paid, once without a limit; the result has the draft that leads."""
         await self.draft()
-        while self.allowance.limit is not None and self._affords_another:
+        while self.allowance.limit is not None and self.allowance.leaves(
+            self._dearest, self._choice(len(self.left) + 1)
+        ):
             await self.draft()
             if len(self.left) == AT_ONCE_PICKED:
                 await self.pick()
@@ -322,15 +320,8 @@ class Drafts:
 
     def _choice(self, drafts: int) -> int:
         """Expected tokens of a choice: the paper is read once more, and each draft."""
-        return self._dearest + drafts * longest(self._paid) if drafts > 1 else 0
-
-    @property
-    def _affords_another(self) -> bool:
-        return self.allowance.leaves(self._dearest, self._choice(len(self.left) + 1))
-
-    @property
-    def _paid(self) -> list[Usage]:
-        return self.allowance.paid[self.desk.run.settings.maker]
+        paid = self.allowance.paid[self.desk.run.settings.maker]
+        return self._dearest + drafts * longest(paid) if drafts > 1 else 0
 
     @property
     def _dearest(self) -> int:
@@ -408,14 +399,10 @@ async def leave(run: MamorxRun, why: str) -> None:
     result, form = run.result, form_of(run.settings.form, run.roles.prompts)
     result.partial = why
     if result.review is None:
-        said = {
-            each: [one.answer for one in result.exchanges if one.expert == each and one.answer]
-            for each in EXPERTS
-        }
         entries = [
             ReviewEntry(name=each, title=NAMES[role_of(each)], value="\n\n".join(answers))
-            for each, answers in said.items()
-            if answers
+            for each in EXPERTS
+            if (answers := [one.answer for one in result.exchanges if one.expert == each and one.answer])
         ]
         if entries:
             result.review = PaperReview(form=run.settings.form, title=form.title, entries=entries)

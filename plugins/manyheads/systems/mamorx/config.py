@@ -107,7 +107,6 @@ EXPERTS = ("clarity", "experiments", "impact")
 
 
 def role_of(expert: str) -> str:
-    """The role card of an expert."""
     return f"{expert}_expert"
 
 

@@ -1,7 +1,7 @@
 """A review of a paper in words, and its report: claims next to the pages of their sources."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,7 +95,6 @@ def work(result: MamorxResult) -> Iterator[str]:
 
 
 def scores(result: MamorxResult) -> Mapping[str, Figure]:
-    """The scores of the form by their titles."""
     scored = result.review.scored if result.review else []
     return {entry.title: Figure(mean=value) for entry, value in scored}
 
@@ -120,15 +119,8 @@ def annotated_paper(result: MamorxResult) -> bytes | None:
     stated = ((entry, entry.stated or entry.value) for entry in review.entries)
     whole = "\n\n".join(f"{entry.title}: {text}" for entry, text in stated if text not in (None, ""))
     about = [Comment(f"{review.title}\n\n{whole}".strip())] if whole else []
-    return annotated(
-        path, [*about, *map(_comment(review, result), review.claims)], f"manyheads, {result.maker}"
-    )
-
-
-def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Comment]:
     titles = {number: entry.title for entry in review.entries for number in entry.claims}
-
-    def comment(claim: Claim) -> Comment:
+    for claim in review.claims:
         passages = [
             (source.page, source.found or source.quote)
             for source in claim.sources
@@ -138,14 +130,12 @@ def _comment(review: PaperReview, result: MamorxResult) -> Callable[[Claim], Com
         doubt = "Not verified: not all of its sources were found.\n" if doubtful else ""
         heading = f"{titles.get(claim.number, claim.field)} ({claim.number})"
         page = next((source.page for source in claim.sources if source.page and source.state != "absent"), 1)
-        return Comment(f"{heading}\n{doubt}{claim.text}", page, passages)
-
-    return comment
+        about.append(Comment(f"{heading}\n{doubt}{claim.text}", page, passages))
+    return annotated(path, about, f"manyheads, {result.maker}")
 
 
 def report(record: Record) -> View:
-    people = tuple(person.name for person in record.result.result.team)
-    return View(__package__ or "", ReviewPage(record, people))
+    return View(__package__ or "", ReviewPage(record))
 
 
 @dataclass(frozen=True)
@@ -180,11 +170,7 @@ class PageSheet:
 
 
 @dataclass(frozen=True)
-class ReviewPage(Page):
-    @property
-    def result(self) -> MamorxResult:
-        return self.record.result.result
-
+class ReviewPage(Page[MamorxResult]):
     @cached_property
     def review(self) -> PaperReview:
         return self.result.review or PaperReview(form="", title="")

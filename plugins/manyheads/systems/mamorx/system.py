@@ -68,12 +68,6 @@ async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
     return tool_answer(run, ASSESS, refuse=novelty.verdict == "not assessed", novelty=novelty)
 
 
-SERVICES = (
-    Service(CRITIQUE, FigureArguments, critique_figure),
-    Service(ASSESS, NoveltyArguments, assess_novelty),
-)
-
-
 MAMORX = System(
     name="mamorx",
     title="MAMORX",
@@ -103,7 +97,10 @@ MAMORX = System(
         report.scores,
     ),
     tools=TOOLS,
-    services=SERVICES,
+    services=(
+        Service(CRITIQUE, FigureArguments, critique_figure),
+        Service(ASSESS, NoveltyArguments, assess_novelty),
+    ),
     steers=config.STEERS,
     extras=("papers",),
     files={"prompts/review_leader/form.schema.json": ReviewForm},

@@ -3,14 +3,14 @@ into the same form, shown in several orders, and each order is ranked independen
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
 from manyheads.asking.replies import ReplyModel, label
-from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
+from manyheads.base.errors import ConfigError, ModelError, ReplyError
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.measures.ranking import orders_of, relative_quality
@@ -62,7 +62,6 @@ class Lineup:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text shown for each entry."""
         return tuple(as_ranked(each.title, each.text, each.fields, self.fields) for each in self.entries)
 
     @property
@@ -126,11 +125,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 R = TypeVar("R", bound=ReplyModel)
-T = TypeVar("T")
 CONDENSING, JUDGING = "condensing", "ranking"
 STAGES = {CONDENSING: "Condensing", JUDGING: "Ranking"}
-Failure = ModelError | BudgetError
-"""Failures of one question that must not stop the others, which are already paid for."""
 
 
 async def ranking(run: RankingRun) -> None:
@@ -192,7 +188,7 @@ class Bench:
         answers = (
             self.ask(CONDENSING, f"Condenser{n}", "condense", each, check, Condensed) for n, each in shown
         )
-        forms = dict(zip(texts, need_all(await together(*answers)), strict=True))
+        forms = dict(zip(texts, await together(*answers), strict=True))
         return tuple(
             replace(one, fields=forms[one.title, one.text].contents()) if lacks else one
             for one, lacks in zip(entries, bare, strict=True)
@@ -204,7 +200,7 @@ class Bench:
         An order without a valid ranking after all attempts has failed; its ranking is not guessed.
         """
         answers = (self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
-        orders = need_all(await together(*answers))
+        orders = await together(*answers)
         failed = sorted(self.failed.items())
         none = f"none of the {len(orders)} orders has a valid ranking"
         need_one([error for _, error in failed], len(orders), none)
@@ -217,9 +213,7 @@ class Bench:
             )
         return orders
 
-    async def _rank(
-        self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]
-    ) -> RankedOrder | Failure:
+    async def _rank(self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]) -> RankedOrder:
         """One order; the judge numbers ideas by their places."""
         run, name, size, place = self.run, f"Judge{number}", len(shown), shown.index(TARGET) + 1
         proposals = [run.wording(entries[idea]) for idea in shown]
@@ -236,14 +230,13 @@ class Bench:
             return run.roles.prompts.render("judge/invalid.md.j2", problem).strip() if repeated else None
 
         kind = ranking_of(run.reply_type(JUDGE, "rank", Ranking), size)
-        answer = await self.ask(JUDGING, name, "rank", variables, repeats, kind)
         order = RankedOrder(shown=shown, target_place=place)
-        if isinstance(answer, ReplyError):
-            self.failed[number] = answer
-            order.failed = reason = answer.message
+        try:
+            answer = await self.ask(JUDGING, name, "rank", variables, repeats, kind)
+        except ReplyError as error:
+            self.failed[number] = error
+            order.failed = reason = error.message
             outcome = f"gives no ranking; the target was shown in place {place}"
-        elif isinstance(answer, Failure):
-            return answer
         else:
             order.ranked = tuple(shown[place - 1] for place in answer.order())
             order.rationales = tuple(each.rationale for each in answer.ranking)
@@ -259,41 +252,21 @@ class Bench:
     async def ask(
         self, stage: str, name: str, task: str, variables: Mapping[str, object],
         check: Callable[[Any], str | None] | None, like: type[R], turn: int = 1,
-    ) -> R | Failure:  # fmt: skip
-        """One answer. A failure must not stop the others, which are already paid for."""
+    ) -> R:  # fmt: skip
+        """One answer; raises as `Run.ask`."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
-        try:
-            question = Question(stage, turn, judge, JUDGE, task, variables, check=check)
-            return (await self.run.ask(question, like)).value
-        except (ModelError, BudgetError) as error:
-            return error
+        question = Question(stage, turn, judge, JUDGE, task, variables, check=check)
+        return (await self.run.ask(question, like)).value
 
 
-def need_all(answers: Sequence[T | Failure]) -> list[T]:
-    """Raises the first failure."""
-    for each in answers:
-        if isinstance(each, Failure):
-            raise each
-    return [each for each in answers if not isinstance(each, Failure)]
-
-
-def reply_errors(answers: Iterable[Exception | None]) -> list[ReplyError]:
-    """The questions without a valid reply; raises any other failure."""
-    failures = list[ReplyError]()
-    for error in answers:
-        if isinstance(error, ReplyError):
-            failures.append(error)
-        elif error is not None:
-            raise error
-    return failures
-
-
-def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
-    """Raises `ModelError` if all have failed."""
+def need_one(answers: Sequence[ReplyError | None], total: int, what: str) -> list[ReplyError]:
+    """The failures among answers; raises `ModelError` if all have failed."""
+    failures = [each for each in answers if each]
     if failures and len(failures) == total:
         first = failures[0]
         raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
+    return failures
 
 
 def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:

@@ -288,7 +288,7 @@ def work(result: RebuttalResult) -> Iterator[str]:
 
 def report(record: Record) -> View:
     result: RebuttalResult = record.result.result
-    page = Page(record, tuple(person.name for person in result.team))
+    page = Page(record)
     course = result.rebuttal or RebuttalCourse(method="")
     lines = lineage(result.rounds, course, page.hues)
     return View(__package__ or "", page, {"course": course, "steps": steps(result.rounds), "lines": lines})

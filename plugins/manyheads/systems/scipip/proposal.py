@@ -100,7 +100,7 @@ async def scipip(run: ScipipRun) -> None:
     """
     found, background, settings = run.result, run.material, run.settings
     found.path, desk = settings.path, IdeationDesk.of(run)
-    found.background = result.ResearchBackground(source=background.source, text=background.text)
+    found.background = background
     for warning in background.warnings():
         run.warn("", warning)
     if settings.brainstorms:

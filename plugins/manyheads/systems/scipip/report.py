@@ -51,8 +51,7 @@ def work(result: ScipipResult) -> Iterator[str]:
 
 
 def report(record: Record) -> View:
-    people = tuple(person.name for person in record.result.result.team)
-    return View(__package__ or "", IdeasPage(record, people))
+    return View(__package__ or "", IdeasPage(record))
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,9 @@ class RetrievedPaper:
 
 
 @dataclass(frozen=True)
-class IdeasPage(Page):
-    @property
-    def result(self) -> ScipipResult:
-        return self.record.result.result
-
+class IdeasPage(Page[ScipipResult]):
     @cached_property
     def papers(self) -> dict[str, RetrievedPaper]:
-        """The retrieved papers by id of their evidence."""
         numbers = {cluster.members[0]: cluster.number for cluster in self.result.clusters if cluster.shown}
         ids = [member for cluster in self.result.clusters for member in cluster.members]
         return {each.id: RetrievedPaper(each, numbers.get(each.id)) for each in self.cited(ids)}

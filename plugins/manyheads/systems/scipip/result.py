@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -139,12 +138,13 @@ LONG = 1500  # words; more make each question long
 SHORT = 5  # words; fewer say little
 
 
-@dataclass(frozen=True)
-class ScipipBackground:
-    """The research background of a run; `text` includes the title, if there is one."""
+class ResearchBackground(Part):
+    """The research background of the run."""
 
     source: str
+    """The file or run it was read from; empty for a text."""
     text: str
+    """With the title, if there is one."""
 
     def __str__(self) -> str:
         return f"a background of {self.words:,} words" if self.words > 1 else "a background of one word"
@@ -170,7 +170,7 @@ class ScipipBackground:
             )
 
 
-def read_background(config: RunConfig) -> ScipipBackground | None:
+def read_background(config: RunConfig) -> ResearchBackground | None:
     """The named background; a single word without dot or slash is a text, unless a file has this name.
 
     Raises:
@@ -180,18 +180,11 @@ def read_background(config: RunConfig) -> ScipipBackground | None:
         return None
     word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
     subject = (text_of if word else subject_of)(background, "the background", KINDS)
-    return ScipipBackground(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
+    text = "\n\n".join(filter(None, (subject.title, subject.text)))
+    return ResearchBackground(source=subject.source, text=text)
 
 
 Origin = Literal["literature", "brainstorm", "both", "person"]
-
-
-class ResearchBackground(Part):
-    """The research background of the run."""
-
-    source: str
-    """The file or run it was read from; empty for a text."""
-    text: str
 
 
 class EntitySet(Part):
@@ -296,4 +289,4 @@ class ScipipResult(Part):
     """Number of replies requested."""
 
 
-ScipipRun = Run[ScipipResult, ScipipConfig, ScipipBackground]
+ScipipRun = Run[ScipipResult, ScipipConfig, ResearchBackground]

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from manyheads.config import Inputs, Section, Slot, Strict
 from manyheads.core.texts import FileOrText
+from manyheads.measures.packages import BARE_ON
 from manyheads.systems.virsci.config import VirSciConfig
 
 
@@ -18,15 +19,10 @@ class SizeConfig(Strict):
     """The size that the draws are made around."""
 
 
-def _on(value: object) -> object:
-    """ON, which YAML reads as true where it is not quoted."""
-    return "on" if value is True else value
-
-
 class AcceptanceConfig(Strict):
     """Which abstracts become papers of the society."""
 
-    by: Annotated[Literal["mark", "hd", "cd", "ci", "on", "own"], BeforeValidator(_on)] = "mark"
+    by: Annotated[Literal["mark", "hd", "cd", "ci", "on", "own"], BARE_ON] = "mark"
     """The reviewers' mean mark, or a measure of the abstract; of `cd`, the smaller is the better."""
     least: float = 6
     """Accepted from this value on; the mean mark below which a team revises its abstract, too."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from manyheads.base.errors import CorpusError, JournalError, ModelError, SubjectError
 from manyheads.base.folders import JOURNAL
@@ -37,7 +38,6 @@ from manyheads.systems.society.growth import (
     papers_of,
     ranked,
 )
-from manyheads.systems.society.measuring import SocietyMeasures
 from manyheads.systems.society.membership import SMALLEST, found_teams, join
 from manyheads.systems.society.result import (
     EPOCHS,
@@ -50,12 +50,14 @@ from manyheads.systems.society.result import (
 from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import COMMON
 
+if TYPE_CHECKING:
+    from manyheads.systems.society.measuring import SocietyMeasures
+
 TEAMS = "teams"
 """The stage of the teams' own runs."""
 
 
 def stage_of(number: int) -> str:
-    """The stage of an epoch."""
     return f"epoch-{number}"
 
 
@@ -132,7 +134,7 @@ class Epoch:
     world: Ecosystem
     corpus: str
     base: Ecosystem
-    measuring: SocietyMeasures
+    measuring: "SocietyMeasures"
 
     async def live(self) -> EpochRecord:
         """Found the teams, run them, and record what came of them.
@@ -234,11 +236,12 @@ class Epoch:
     async def _settle(self, record: EpochRecord) -> None:
         """Measure, accept, add the layer, write the record, and remove the folders that are not kept."""
         run, settings, folder = self.run, self.run.settings, _folder(self.run)
-        vectors = await self.measuring.measure(record.teams, self.earlier)
+        vectors = await asyncio.to_thread(self.measuring.measure, record.teams, self.earlier)
         accept(record.teams, self.number, settings)
         for team in ranked(record.teams, settings.acceptance.by)[: settings.keep]:
             team.folder = place_of(team, self.number)
-        record.figures = await self.measuring.figures([*self.earlier, record], len(self.world.scientists))
+        epochs, scientists = [*self.earlier, record], len(self.world.scientists)
+        record.figures = await asyncio.to_thread(self.measuring.figures, epochs, scientists)
         if not settings.independent:
             cited = citations_of(record.teams, settings.citations)
             people = changed_scientists(self.world, record, cited, run.config.seed, settings)

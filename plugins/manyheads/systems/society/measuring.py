@@ -4,42 +4,23 @@
 against the corpus and the society's earlier papers together.
 """
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.vectors import Embedder
+from manyheads.measures.novelty import NEIGHBOURS, Normalise, means_of, novelty, reference_groups
+from manyheads.measures.papers import Floats, Papers, load_papers, nearest, vectors_of
 from manyheads.systems.society.network import gini, network_figures
 from manyheads.systems.society.result import MEASURES, EpochRecord, TeamRecord
 
-if TYPE_CHECKING:
-    from manyheads.corpus.ecosystem import Ecosystem
-    from manyheads.corpus.vectors import Embedder
-    from manyheads.measures.novelty import Normalise
-    from manyheads.measures.papers import Floats, Papers
-
-FIGURES = {
-    "own": "HD against corpus and society",
-    "accepted": "Accepted abstracts, share",
-    "repeated": "Repeated ideas, share",
-    "topic_entropy": "Entropy of topics, bits",
-    "topic_distance": "Mean distance of topics",
-    "freshness": "Freshness of teams",
-    "diversity": "Diversity of teams",
-    "gini_invited": "Gini of invitations",
-    "gini_guests": "Gini of questions to guests",
-    "gini_members": "Gini of memberships",
-    "scientists": "Scientists in teams so far",
-    "links": "Pairs who worked together",
-    "components": "Components of the network",
-    "largest": "Largest component, share",
-    "clustering": "Clustering",
-    "path": "Mean path length",
-    "assortativity": "Assortativity of degrees",
-}
-"""The titles of figures, besides those of the measures."""
 REPEATED = 0.9
 """Cosine from which an abstract repeats an earlier paper. With all-MiniLM-L6-v2 a text with a few changed words has 0.96 or more, with
 `lexical` 0.91; at 0.8 one in seven *different* papers of a corpus has another."""
@@ -49,35 +30,29 @@ BLOCK = 1024
 """Topics that are compared with all others at once."""
 
 
+@dataclass
 class SocietyMeasures:
     """What measures a society's abstracts: made once, from the corpus as it was published."""
 
-    def __init__(
-        self,
-        model: "Embedder",
-        past: "Papers | None",
-        contemporary: "Papers | None",
-        normalise: "Normalise" = "year",
-    ) -> None:
-        self._model, self._past, self._contemporary = model, past, contemporary
-        self._normalise: Normalise = normalise
-        self._vectors: dict[int, Floats] = {}
+    model: Embedder
+    past: Papers | None
+    contemporary: Papers | None
+    normalise: Normalise = "year"
+    _vectors: dict[int, Floats] = field(default_factory=dict[int, Floats])
 
     @classmethod
-    def open(cls, base: "Ecosystem", normalise: "Normalise" = "year") -> "SocietyMeasures":
+    def open(cls, base: Ecosystem, normalise: Normalise = "year") -> "SocietyMeasures":
         """Of the corpus under a society's layers. Without contemporary papers, an abstract has no measures.
 
         Raises:
             CorpusError: its papers cannot be read.
         """
-        from manyheads.measures.papers import load_papers
-
         if not base.meta.counts.contemporary:
             return cls(base.embedder, None, None, normalise)
         papers = load_papers(base.folder, base.meta, base.embedder)
         return cls(base.embedder, papers["past"], papers["contemporary"], normalise)
 
-    async def measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> "Floats":
+    def measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> Floats:
         """Fill in `measures` and `repeats` of the teams with an abstract.
 
         Args:
@@ -89,40 +64,15 @@ class SocietyMeasures:
         Raises:
             MeasureError: the corpus has fewer than five papers of a period.
         """
-        return await asyncio.to_thread(self._measure, teams, earlier)
-
-    async def figures(self, epochs: Sequence[EpochRecord], scientists: int) -> dict[str, float | None]:
-        """The figures at the end of the last of these epochs: of its teams, and of all who have taken part so far.
-
-        Args:
-            scientists: of the ecosystem, with those whom nobody asked.
-        """
-        last = epochs[-1]
-        later = any(map(_papers, epochs[:-1]))
-        vectors = await asyncio.to_thread(self._embed, [team.topic for team in last.teams if team.topic])
-        entropy, distance = topic_diversity(vectors)
-        return {
-            **team_figures(last.teams, later=later),
-            "topic_entropy": entropy,
-            "topic_distance": distance,
-            **asking_figures(epochs, scientists),
-            **network_figures(team.members for epoch in epochs for team in epoch.teams),
-        }
-
-    def _measure(self, teams: Sequence[TeamRecord], earlier: Sequence[EpochRecord]) -> "Floats":
-        import numpy as np
-
-        from manyheads.measures.novelty import novelty
-
         written = [team for team in teams if team.abstract]
         vectors = self._embed([team.abstract for team in written if team.abstract])
         papers = [team for epoch in earlier for team in _papers(epoch)]
         own = np.concatenate([self._embed([]), *map(self._of_papers, earlier)])
-        if self._past is None or self._contemporary is None or not written:
+        if self.past is None or self.contemporary is None or not written:
             values: list[dict[str, float | None]] = [dict.fromkeys(MEASURES) for _ in written]
         else:
-            found = novelty(vectors, self._past, self._contemporary, normalise=self._normalise)
-            among = own_dissimilarity(vectors, self._past, own, self._normalise)
+            found = novelty(vectors, self.past, self.contemporary, normalise=self.normalise)
+            among = own_dissimilarity(vectors, self.past, own, self.normalise)
             values = [
                 {"hd": one.hd, "cd": one.cd, "ci": one.ci, "on": one.on, "own": far}
                 for one, far in zip(found, among, strict=True)
@@ -135,34 +85,40 @@ class SocietyMeasures:
                 team.repeats = papers[nearest].paper if likeness[nearest] >= REPEATED else None
         return vectors
 
-    def _of_papers(self, epoch: EpochRecord) -> "Floats":
+    def figures(self, epochs: Sequence[EpochRecord], scientists: int) -> dict[str, float | None]:
+        """The figures at the end of the last of these epochs: of its teams, and of all who have taken part so far.
+
+        Args:
+            scientists: of the ecosystem, with those whom nobody asked.
+        """
+        last = epochs[-1]
+        later = any(map(_papers, epochs[:-1]))
+        entropy, distance = topic_diversity(self._embed([team.topic for team in last.teams if team.topic]))
+        return {
+            **team_figures(last.teams, later=later),
+            "topic_entropy": entropy,
+            "topic_distance": distance,
+            **asking_figures(epochs, scientists),
+            **network_figures(team.members for epoch in epochs for team in epoch.teams),
+        }
+
+    def _of_papers(self, epoch: EpochRecord) -> Floats:
         """The vectors of an epoch's papers, embedded once, and together: vectors vary slightly with the batch, and a run that
         goes on must have the same."""
         if epoch.number not in self._vectors:
             self._vectors[epoch.number] = self._embed([team.abstract or "" for team in _papers(epoch)])
         return self._vectors[epoch.number]
 
-    def _embed(self, texts: Sequence[str]) -> "Floats":
-        import numpy as np
-
-        from manyheads.measures.papers import vectors_of
-
-        return vectors_of(self._model, texts) if texts else np.empty((0, self._model.dim), np.float32)
+    def _embed(self, texts: Sequence[str]) -> Floats:
+        return vectors_of(self.model, texts) if texts else np.empty((0, self.model.dim), np.float32)
 
 
-def own_dissimilarity(
-    vectors: "Floats", past: "Papers", own: "Floats", normalise: "Normalise"
-) -> list[float | None]:
+def own_dissimilarity(vectors: Floats, past: Papers, own: Floats, normalise: Normalise) -> list[float | None]:
     """HD of texts (q, dim) against `past` and a society's papers (n, dim) together; HD itself if there are none of these.
 
     A society's year has too few papers for a mean: the distance to one of its papers is divided by the mean of the last
     year of `past`. None if a mean is 0.
     """
-    import numpy as np
-
-    from manyheads.measures.novelty import NEIGHBOURS, means_of, reference_groups
-    from manyheads.measures.papers import nearest
-
     groups = reference_groups(past, normalise)
     near = nearest(vectors, past.vectors, NEIGHBOURS, groups)
     distances, means = near.distances.astype(np.float64), np.ones(near.rows.shape)
@@ -178,15 +134,11 @@ def own_dissimilarity(
     return [float((far / by).mean()) if by.all() else None for far, by in zip(distances, means, strict=True)]
 
 
-def topic_diversity(vectors: "Floats") -> tuple[float | None, float | None]:
+def topic_diversity(vectors: Floats) -> tuple[float | None, float | None]:
     """The entropy in bits over the clusters of topics (n, dim), and the mean cosine distance of two topics.
 
     None without topics; a single one has no distance. For clusters see `SAME_TOPIC`.
     """
-    import numpy as np
-    from scipy.sparse import csr_array, vstack
-    from scipy.sparse.csgraph import connected_components
-
     if not (n := len(vectors)):
         return None, None
     starts = range(0, n, BLOCK)

@@ -7,7 +7,18 @@ from functools import cached_property
 from itertools import combinations
 from math import ceil, floor, log10
 
-from manyheads.report.drawing import NARROW, Bar, Curve, Label, Node, Point, SvgDrawing, bend, in_sizes
+from manyheads.report.drawing import (
+    NARROW,
+    Bar,
+    Curve,
+    Label,
+    Node,
+    Point,
+    SvgDrawing,
+    bend,
+    drawn_to,
+    in_sizes,
+)
 from manyheads.report.page import monogram
 from manyheads.systems.society.network import joint_teams
 from manyheads.systems.society.result import EpochRecord
@@ -145,7 +156,7 @@ class NetworkPicture:
                            for some in (now, before))  # fmt: skip
         height = max((y for _, y in at.values()), default=0) + 2 * SMALL
         curves = [
-            Curve("".join(_towards((width / 2, height / 2), at[one], at[other]) for (one, other), _ in pairs.most_common(MOST_LINES)), style)
+            Curve("".join(bend(at[one], drawn_to((width / 2, height / 2), at[one], at[other], 0.15), at[other]) for (one, other), _ in pairs.most_common(MOST_LINES)), style)
             for style, pairs in (("joint many", earlier - recent), ("joint", recent)) if pairs
         ]  # fmt: skip
         nodes = [
@@ -156,12 +167,6 @@ class NetworkPicture:
             for name in at if name in seen
         ]  # fmt: skip
         return SvgDrawing(width, height, curves, nodes)
-
-
-def _towards(middle: Point, one: Point, other: Point) -> str:
-    """A curve that gives way to the middle of the picture."""
-    x, y = (0.85 * (one[n] + other[n]) / 2 + 0.15 * middle[n] for n in (0, 1))
-    return bend(one, (x, y), other)
 
 
 def layout(number: int, pairs: Iterable[tuple[int, int]], columns: int) -> list[tuple[int, int]]:

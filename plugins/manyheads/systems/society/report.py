@@ -13,9 +13,9 @@ from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.plots import LABELS
 from manyheads.report.record import Record, section
 from manyheads.systems.society.growth import citations_of
-from manyheads.systems.society.measuring import FIGURES
 from manyheads.systems.society.pictures import EpochMean, EpochPlot, NetworkPicture
 from manyheads.systems.society.result import (
+    FIGURES,
     MEASURES,
     EpochRecord,
     SocietyPaper,
@@ -69,7 +69,7 @@ def ancestry(cites: Iterable[str], cites_of: Mapping[str, Sequence[str]]) -> tup
 
 
 @dataclass(frozen=True)
-class SocietyPage(Page):
+class SocietyPage(Page[SocietyResult]):
     @cached_property
     def epochs(self) -> list[EpochRecord]:
         return read_epochs(self.record.folder)
@@ -146,7 +146,7 @@ class SocietyPage(Page):
     @cached_property
     def lineage(self) -> IdeasPicture | None:
         """The best papers and the nearest of the society's papers that they stand on; None if none stands on another."""
-        best = self.record.result.result.best[:MOST_LINES]
+        best = self.result.best[:MOST_LINES]
         first, keys = [paper.id for paper in best[:1]], {paper.id for paper in best}
         among = keys | {each for one in best for each in self.ancestry(one)[0][:MOST_ANCESTORS]}
         rows = [

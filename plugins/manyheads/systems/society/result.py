@@ -15,6 +15,26 @@ EPOCHS = "epochs"
 """The folder of the epochs: `003.json` is the third one's record, `003/` the layer that it adds to the ecosystem."""
 MEASURES = ("hd", "cd", "ci", "on", "own")
 """Measures of an abstract: against the corpus as it was published, and `own`: HD against the corpus and what the society wrote before."""
+FIGURES = {
+    "own": "HD against corpus and society",
+    "accepted": "Accepted abstracts, share",
+    "repeated": "Repeated ideas, share",
+    "topic_entropy": "Entropy of topics, bits",
+    "topic_distance": "Mean distance of topics",
+    "freshness": "Freshness of teams",
+    "diversity": "Diversity of teams",
+    "gini_invited": "Gini of invitations",
+    "gini_guests": "Gini of questions to guests",
+    "gini_members": "Gini of memberships",
+    "scientists": "Scientists in teams so far",
+    "links": "Pairs who worked together",
+    "components": "Components of the network",
+    "largest": "Largest component, share",
+    "clustering": "Clustering",
+    "path": "Mean path length",
+    "assortativity": "Assortativity of degrees",
+}
+"""The titles of figures, besides those of the measures."""
 
 
 class TeamRecord(Part):
@@ -141,11 +161,6 @@ def write_abstracts(folder: Path, epochs: Sequence[EpochRecord]) -> None:
     write(folder / ABSTRACTS, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
 
 
-def epoch_file(folder: Path, number: int) -> Path:
-    """The record of an epoch in a society's run folder."""
-    return folder / EPOCHS / f"{number:03d}.json"
-
-
 def read_epochs(folder: Path) -> list[EpochRecord]:
     """The finished epochs of a society, in order."""
     return [
@@ -155,6 +170,6 @@ def read_epochs(folder: Path) -> list[EpochRecord]:
 
 
 def write_epoch(folder: Path, record: EpochRecord) -> None:
-    """Write the record of a finished epoch."""
     make_folder(folder / EPOCHS)
-    write(epoch_file(folder, record.number), record.model_dump_json(exclude_defaults=True) + "\n")
+    file = folder / EPOCHS / f"{record.number:03d}.json"
+    write(file, record.model_dump_json(exclude_defaults=True) + "\n")

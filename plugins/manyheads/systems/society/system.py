@@ -26,7 +26,6 @@ from manyheads.systems.society.epochs import (
     world_of,
 )
 from manyheads.systems.society.growth import citations_of, ranked
-from manyheads.systems.society.measuring import SocietyMeasures, society_figures
 from manyheads.systems.society.membership import Founding, found_teams, join
 from manyheads.systems.society.result import (
     EpochRecord,
@@ -52,6 +51,8 @@ async def society(run: SocietyRun) -> None:
     Raises:
         ConfigError: abstracts are to be accepted by a measure that the corpus does not allow.
     """
+    from manyheads.systems.society.measuring import SocietyMeasures
+
     settings, config = run.settings, run.config
     async with open_corpus(config.corpus, config.embedding) as base:
         by = settings.acceptance.by
@@ -111,6 +112,8 @@ def recall(run: SocietyRun, record: EpochRecord) -> None:
 
 def note(run: SocietyRun, records: Sequence[EpochRecord], scientists: int) -> None:
     """Add an epoch to the result."""
+    from manyheads.systems.society.measuring import society_figures
+
     settings, result, last = run.settings, run.result, records[-1]
     counts = [sum(team.accepted for team in each.teams) for each in records]
     failed = sum(team.failure is not None for team in last.teams)

@@ -16,8 +16,7 @@ from manyheads.systems.virsci.result import PeerReviews, SelfReviews, TeamResult
 
 def report(record: Record, *, alone: bool = False) -> View:
     """The report of a team, or of a baseline of one (`alone`)."""
-    people = tuple(person.name for person in record.result.result.team)
-    return View("manyheads.systems.virsci", TeamPage(record, people, alone))
+    return View("manyheads.systems.virsci", TeamPage(record, alone))
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,9 @@ VoteRow = tuple[str, str, list[int]]
 
 
 @dataclass(frozen=True)
-class TeamPage(Page):
+class TeamPage(Page[TeamResult]):
     alone: bool = False
     """Whether this is a baseline, not a team."""
-
-    @property
-    def result(self) -> TeamResult:
-        return self.record.result.result
 
     @cached_property
     def discussion(self) -> list[Round]:
@@ -188,7 +183,6 @@ class TeamPage(Page):
 
     @cached_property
     def by_number(self) -> dict[int, ScoredIdea]:
-        """The ideas by their number."""
         return {idea.number: idea for idea in self.result.ideas}
 
     @cached_property

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )  # Ray's workers do, too
 
 from bench.figures import FULL, Bench, Size  # noqa: E402
+from manyheads.cli.options import collect_garbage  # noqa: E402
 
 NAMES = (
     "startup", "memory", "turns", "overhead", "crowd", "retrieval", "database", "embedding", "extraction", "corpus",
@@ -39,6 +41,8 @@ def main() -> None:
     told = "teams of a society, beside a tenth of them, and of a crowd [%(default)s]: 10000 take hours"
     parser.add_argument("--teams", type=int, default=FULL.teams, help=told)
     given = parser.parse_args()
+    gc.disable()
+    collect_garbage()  # as each command does
     asyncio.run(run(given.names, replace(FULL, teams=given.teams)))
 
 

@@ -1,6 +1,7 @@
 """Many runs at once in one process, against one run: time, threads and open files; and a thousand of them in little room."""
 
 import asyncio
+import gc
 import os
 import resource
 import subprocess
@@ -15,6 +16,7 @@ from bench.figures import Figure, Size, Watch
 from bench.overhead import plain_cost, questions_of
 from bench.runs import Timed, config_for, timed
 from bench.server import TESTS, model_server
+from manyheads.cli.options import collect_garbage
 from manyheads.systems.loading import validate
 
 THREADS = 64
@@ -125,4 +127,6 @@ async def _teams(host: str, count: int) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()
+    collect_garbage()
     asyncio.run(_teams(sys.argv[1], int(sys.argv[2])))

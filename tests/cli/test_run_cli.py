@@ -43,11 +43,15 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, home: Path) -> None:
     "command", [("roles", "reviewer"), pytest.param(("run", "virsci", *SMALL), marks=pytest.mark.slow)]
 )
 def test_a_command_looks_for_garbage_once_it_has_begun(command: tuple[str, ...], tmp_path: Path) -> None:
+    before = gc.get_threshold()
     gc.disable()  # as the program does
+    gc.set_threshold(700)
     try:
         assert manyheads_command(*command, cwd=tmp_path).code == 0
         assert gc.isenabled()
+        assert gc.get_threshold()[0] > 700
     finally:
+        gc.set_threshold(*before)
         gc.enable()
 
 

@@ -6,6 +6,7 @@ so no client needs to be imported.
 
 import asyncio
 import math
+import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
@@ -16,8 +17,6 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from manyheads.base.errors import scrubbed
 
@@ -289,11 +288,20 @@ class Retry:
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
-        may_help = retry_if_exception(self._may_help)
-        retrying = AsyncRetrying(
-            stop=self._is_spent, wait=self._pause, retry=may_help, before_sleep=self._note, reraise=True
-        )
-        return await retrying(self._once, request)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await self._once(request)
+            except Exception as error:
+                if not self._may_help(error):
+                    raise
+                seconds = self._pause(error, attempt)
+                if attempt > self.retries + self._free or seconds > self.until - time.monotonic():
+                    raise
+                if self.before_wait:
+                    self.before_wait(error, self._repaired)
+            await asyncio.sleep(seconds)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):
@@ -309,8 +317,8 @@ class Retry:
                     self.limiter.pause(seconds)
                 raise
 
-    def _may_help(self, error: BaseException) -> bool:
-        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
+    def _may_help(self, error: Exception) -> bool:
+        if isinstance(error, OverdueError | SlowError | SpentError):
             return False
         self.failure, self._repaired = error, self.repair is not None and self.repair(error)
         self._free += self._repaired
@@ -322,22 +330,14 @@ class Retry:
             return False
         return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
 
-    def _pause(self, state: RetryCallState) -> float:
+    def _pause(self, error: Exception, attempt: int) -> float:
         """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
         if self._at_once:
             return 0.0
-        asked = retry_after(self.failure)
+        asked = retry_after(error)
         if asked is not None:
             return 0.0 if self.together else asked
-        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
-        if self.together and status_of(self.failure) == 429:
+        seconds = random.uniform(0, min(self.backoff * 2.0 ** min(attempt - 1, 99), self.longest))
+        if self.together and status_of(error) == 429:
             self.limiter.pause(seconds)
         return seconds
-
-    def _note(self, state: RetryCallState) -> None:
-        if self.before_wait and self.failure:
-            self.before_wait(self.failure, self._repaired)
-
-    def _is_spent(self, state: RetryCallState) -> bool:
-        late = state.upcoming_sleep > self.until - time.monotonic()
-        return late or state.attempt_number > self.retries + self._free

@@ -380,7 +380,7 @@ class Session:
         with writing(self.folder):
             make_folder(self.folder)
         journal = self.journal(self.folder / JOURNAL)
-        stack.callback(journal.close)
+        stack.push_async_callback(asyncio.to_thread, journal.close)  # it writes the log into the file
         stack.push_async_callback(_last_turns, journal)
         self.locked()
         if self.accept_changes:

@@ -294,14 +294,18 @@ class Governor:
         Raises:
             ModelError: the server cannot be reached, refuses, or fails permanently; `ToolsRefusedError` if it takes no tools.
         """
-        tries = _Tries(self, request, forms, warn, charged, tools)
+        tries, wait = _Tries(self, request, forms, warn, charged, tools), self.config.max_wait
+        retry = Retry(
+            self.limiter, self.config.retries, backoff=0.5, longest=wait, longest_asked=wait, together=False,
+            repair=tries.repair, patient=_unexplained, before_wait=tries.note,
+        )  # fmt: skip
         try:
             with CLOCK.get().stopped():
-                answer = await tries.retry.send(tries.send)
+                answer = await retry.send(tries.send)
         except Exception as error:  # every SDK has its own exceptions; others are raised again
             if not is_failure(error):
                 raise
-            raise in_words(error, self.alias, self.config, tries.retry.tries) from error
+            raise in_words(error, self.alias, self.config, retry.tries) from error
         tries.settle()
         return answer
 
@@ -316,6 +320,8 @@ class _Tries(Generic[T]):
     warn: list[str]
     charged: Callable[[Form], AbstractAsyncContextManager[object]]
     tools: bool
+    number: int = 0
+    """Of this try."""
     place: int = 0
     """Which form is sent."""
     named: bool = False
@@ -326,14 +332,10 @@ class _Tries(Generic[T]):
 
     def __post_init__(self) -> None:
         self.alias, self.config, self.names = self.governor.alias, self.governor.config, list(self.forms)
-        wait = self.config.max_wait
-        self.retry = Retry(
-            self.governor.limiter, self.config.retries, backoff=0.5, longest=wait, longest_asked=wait, together=False,
-            repair=self.repair, patient=_unexplained, before_wait=self.note,
-        )  # fmt: skip
 
     async def send(self) -> T:
         """One try with a timeout: the SDKs' timeouts restart with each byte, this one covers the whole request."""
+        self.number += 1
         self.limits.add(limit_of(self.config))
         form = self.forms[self.names[self.place]]
         async with self.charged(form):
@@ -355,7 +357,7 @@ class _Tries(Generic[T]):
         """
         status, matter = status_of(error), matter_of(error)
         if matter == "tools" and self.tools and status and isinstance(error, Exception):
-            raise in_words(error, self.alias, self.config, self.retry.tries) from error
+            raise in_words(error, self.alias, self.config, self.number) from error
         if matter == "limit" and status in REFUSALS and self.config.max_tokens and len(self.limits) == 1:
             if limit_of(self.config) in self.limits:  # else another request was first
                 other_limit(self.config)

@@ -234,14 +234,17 @@ def _numbers(paper: Evidence) -> tuple[str, str]:
 
 
 @cache
-def _encoder() -> Any:
+def _coded(letter: str) -> str:
+    """Cached, as each call of pylatexenc makes a class."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-    return UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)
+    return UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False).unicode_to_latex(
+        letter
+    )
 
 
 def _latex(text: str) -> str:
-    coded = _encoder().unicode_to_latex(unicodedata.normalize("NFC", plain(text)))
+    coded = "".join(map(_coded, unicodedata.normalize("NFC", plain(text))))
     coded = coded.replace(r"{\textemdash}", "---").replace(r"{\textendash}", "--")  # which Pandoc knows, too
     depths = [*accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in text)]
     if depths and (min(depths) < 0 or depths[-1]):  # BibTeX counts braces even where they are escaped

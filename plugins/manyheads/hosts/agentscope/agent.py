@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from manyheads.hosts.agentscope.host import (
     Whole,
     function_tool,
     ledger_of,
+    with_tools,
 )
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.knowledge import BankReader
@@ -103,7 +103,7 @@ def role_agent(
         name=spec.agent_name,
         system_prompt=part.system,
         model=client,
-        toolkit=_with_tools(toolkit, given) if toolkit else OwnWords(tools=given),
+        toolkit=with_tools(toolkit or OwnWords(), given),
         middlewares=[*hooks, *middlewares],
         state=state,
         context_config=context_config or UNCUT,
@@ -118,17 +118,6 @@ def role_agent(
 
 async def _answer(agent: Agent, question: str) -> str:
     return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
-
-
-def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
-    """A copy of a user's toolkit with further tools; the toolkit itself if there are none."""
-    if not tools:
-        return toolkit
-    both, basic = copy(toolkit), next(group for group in toolkit.tool_groups if group.name == "basic")
-    more = copy(basic)
-    more.tools = [*basic.tools, *tools]
-    both.tool_groups = [more if group is basic else group for group in toolkit.tool_groups]
-    return both
 
 
 class Chat(Whole):

@@ -303,8 +303,19 @@ class OwnWords(Toolkit):
 
 @cache
 def _no_tools() -> Toolkit:
-    """The empty toolkit: slow to make, and never changed."""
+    """The empty toolkit: slow to make, as AgentScope makes four classes for it, and never changed."""
     return OwnWords()
+
+
+def with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
+    """A copy of a toolkit with further tools; the toolkit itself if there are none."""
+    if not tools:
+        return toolkit
+    both, basic = copy(toolkit), next(group for group in toolkit.tool_groups if group.name == "basic")
+    more = copy(basic)
+    more.tools = [*basic.tools, *tools]
+    both.tool_groups = [more if group is basic else group for group in toolkit.tool_groups]
+    return both
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -418,7 +429,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             name=speaker.name,
             system_prompt=speaker.system,
             model=GovernedModel(served, ledger, turn.reply_type),
-            toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]) if tools else _no_tools(),
+            toolkit=with_tools(_no_tools(), [function_tool(tool, ledger) for tool in tools]),
             middlewares=[*self._middlewares, Whole(), *recall],
             context_config=UNCUT,
             react_config=REACT,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,6 +26,9 @@ from support.direct import EVERY, Play, Played, config_for, play, play_now
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
+
+if TYPE_CHECKING:
+    from manyheads.corpus.vectors import Vectors
 
 NOTES = [{"idea": number, "note": "A note."} for number in (1, 2, 3)]
 """Of a vote, beside answers that give every field called `idea` a text."""
@@ -100,6 +103,19 @@ async def test_ideas_are_looked_up_as_a_whole_if_the_config_says_so(run: Play):
     assert first == played.result["topic"]["topic"]
     assert len(others) == 2 + 3
     assert set(others) == ideas
+
+
+async def test_an_idea_that_nobody_looks_up_is_not_embedded(run: Play, monkeypatch: pytest.MonkeyPatch):
+    texts, embed = list[str](), LexicalEmbedder.embed
+
+    def noted(embedder: LexicalEmbedder, some: Sequence[str]) -> "Vectors":
+        texts.extend(some)
+        return embed(embedder, some)
+
+    monkeypatch.setattr(LexicalEmbedder, "embed", noted)
+    # the tests share an open corpus, which keeps the vectors of queries: a topic of its own, and so ideas
+    played = await run("topic=Bats at noon", "novelty.enabled=false")
+    assert [idea.query(False) in texts for idea in played.run.result.ideas] == [True, True, False]
 
 
 @pytest.mark.slow

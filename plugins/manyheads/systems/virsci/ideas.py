@@ -188,7 +188,8 @@ async def propose_ideas(
         idea = scored(reply, number, member.name, archive.turn, references, config.novelty_weight, **more)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
-        # the next speaker's query; at a turn's end the summary comes first
-        run.expect(idea.query(config.queries_whole))
+        # the next speaker's query, if there is one; at a turn's end the summary comes first
+        if len(archive.ideas) < turns * len(team.members):
+            run.expect(idea.query(config.queries_whole))
         archive.add(member, run.wording(idea), guests, number)
     return archive.ideas

@@ -6,7 +6,6 @@ so no client needs to be imported.
 
 import asyncio
 import math
-import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
@@ -17,6 +16,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, wait_random_exponential
 
 from manyheads.base.errors import scrubbed
 
@@ -288,20 +289,7 @@ class Retry:
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return await self._once(request)
-            except Exception as error:
-                if not self._may_help(error):
-                    raise
-                seconds = self._pause(error, attempt)
-                if attempt > self.retries + self._free or seconds > self.until - time.monotonic():
-                    raise
-                if self.before_wait:
-                    self.before_wait(error, self._repaired)
-            await asyncio.sleep(seconds)
+        return await _RETRYING(Retry._once, self, request)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):
@@ -317,8 +305,9 @@ class Retry:
                     self.limiter.pause(seconds)
                 raise
 
-    def _may_help(self, error: Exception) -> bool:
-        if isinstance(error, OverdueError | SlowError | SpentError):
+    def _may_help(self, state: RetryCallState) -> bool:
+        error = state.outcome and state.outcome.exception()
+        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
             return False
         self.failure, self._repaired = error, self.repair is not None and self.repair(error)
         self._free += self._repaired
@@ -330,14 +319,33 @@ class Retry:
             return False
         return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
 
-    def _pause(self, error: Exception, attempt: int) -> float:
+    def _pause(self, state: RetryCallState) -> float:
         """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
         if self._at_once:
             return 0.0
-        asked = retry_after(error)
+        asked = retry_after(self.failure)
         if asked is not None:
             return 0.0 if self.together else asked
-        seconds = random.uniform(0, min(self.backoff * 2.0 ** min(attempt - 1, 99), self.longest))
-        if self.together and status_of(error) == 429:
+        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
+        if self.together and status_of(self.failure) == 429:
             self.limiter.pause(seconds)
         return seconds
+
+    def _note(self, state: RetryCallState) -> None:
+        if self.before_wait and self.failure:
+            self.before_wait(self.failure, self._repaired)
+
+    def _is_spent(self, state: RetryCallState) -> bool:
+        late = state.upcoming_sleep > self.until - time.monotonic()
+        return late or state.attempt_number > self.retries + self._free
+
+
+def _of_its_retry(rule: Callable[[Retry, RetryCallState], T]) -> Callable[[RetryCallState], T]:
+    return lambda state: rule(state.args[0], state)
+
+
+# One for all: each refers to itself, so that one a request would keep its prompt until Python looks for garbage.
+_RETRYING = AsyncRetrying(
+    stop=_of_its_retry(Retry._is_spent), wait=_of_its_retry(Retry._pause), retry=_of_its_retry(Retry._may_help),
+    before_sleep=_of_its_retry(Retry._note), reraise=True,
+)  # fmt: skip

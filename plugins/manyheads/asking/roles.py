@@ -164,6 +164,7 @@ class Roles:
         return self.prompts.render(self.card(role).prompt_of(task), variables)
 
     def reply(self, role: str, task: str) -> type[ReplyModel]:
+        """The reply type of a role's task."""
         return _reply(self.task(role, task), role, task)
 
     def problems(self) -> list[str]:

@@ -530,6 +530,7 @@ def _grouped(
 
 
 def _show(result: "ArenaResult") -> None:
+    """Print a table for each kind of raters, and what the votes say."""
     for name, part in result.parts:
         safe_console().print(_table(part[0], name, result.repeated), markup=False)
     for sentence in result.sentences():

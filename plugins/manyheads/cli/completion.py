@@ -57,6 +57,7 @@ measures = _completes(lambda ctx: points("manyheads.measures"))
 
 @_completes
 def runs(ctx: Any) -> Iterable[str]:
+    """The folders of the project's runs."""
     from manyheads.report.index import folders_of_runs
 
     return (str(path.parent) for folder in folders_of_runs() for path in folder.glob("*/config.yaml"))

@@ -140,6 +140,7 @@ def loader(suite: "Suite", changes: Changes) -> "Load":
 
 
 def _list(changes: Changes) -> None:
+    """Print all suites with their costs."""
     from manyheads.base.resources import Resources
     from manyheads.config import ModelConfig
     from manyheads.core.usage import money

@@ -179,6 +179,7 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
 def _objects(
     part: Mapping[str, Any], item: Mapping[str, Any], show: Callable[..., object], label: str
 ) -> list[Any]:
+    """Entries of several fields, one after the other."""
     least, most, entries = part.get("minItems", 0), part.get("maxItems"), list[Any]()
     while most is None or len(entries) < most:
         if len(entries) >= least:

@@ -191,6 +191,7 @@ def building() -> "Generator[Building]":
 
 
 def library(config: "LiteratureConfig", **bank: Any) -> "Library":
+    """A library that prints its look-ups and caches the answers."""
     from manyheads.base.files import cache_folder
     from manyheads.literature.library import Library
     from manyheads.literature.lookup import CACHE

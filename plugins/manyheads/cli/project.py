@@ -292,6 +292,7 @@ def _need_writable(folder: Path) -> None:
 
 
 def names_of(host: str) -> frozenset[str]:
+    """The names of a server that listens on an address."""
     return frozenset({host, socket.gethostname()} if host != LOCAL else ())
 
 
@@ -305,6 +306,7 @@ def warn_of_network(host: str, risk: str) -> None:
 
 
 def run_server(server: "Server", listener: socket.socket) -> None:
+    """Serve until Ctrl-C."""
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:

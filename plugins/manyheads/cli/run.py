@@ -132,6 +132,7 @@ def estimate(options: Comparing) -> None:
 
 
 def _runs_in(folder: Path) -> list[Path]:
+    """The folder itself, or the runs in it and in the folders below it."""
     from manyheads.report.index import runs_here
 
     return [folder] if (folder / CONFIG).is_file() else [run for run, _ in runs_here(folder)] or [folder]

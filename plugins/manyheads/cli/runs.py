@@ -61,6 +61,7 @@ def print_runs(runs: Runs, columns: str, *, as_csv: bool) -> None:
 
 
 def _looked_up(folder: Path, path: str) -> Value:
+    """A value of a run's config or result by its dotted path."""
     from manyheads.base.files import read_text
     from manyheads.base.folders import CONFIG
     from manyheads.base.resources import parse_yaml

@@ -199,6 +199,7 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
 
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
+    """Write the author knowledge bank."""
     count = counter(tell, "embedding scientists", len(scientists))
     items = [
         (one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
@@ -222,6 +223,7 @@ def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]
 
 
 def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """All items, in batches."""
     rest = iter(things)
     return iter(lambda: [*islice(rest, size)], [])
 

@@ -155,6 +155,7 @@ class Collection(Closing):
         return await asyncio.to_thread(look_up) if queries else []
 
     def close(self) -> None:
+        """Close the collection."""
         self.store.close()
 
 
@@ -408,6 +409,7 @@ class Ecosystem(Closing):
         self._queries.begin(queries)
 
     def close(self) -> None:
+        """Close the banks."""
         for part in self.parts.values():
             part.close()
         self.papers.close()

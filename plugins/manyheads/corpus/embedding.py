@@ -447,6 +447,7 @@ class CachedEmbedder(Closing):
         return np.frombuffer(stored[:size], dtype="<f4") if sound else None
 
     def close(self) -> None:
+        """Close the file."""
         self._db.close()
 
 

@@ -152,6 +152,7 @@ class Graph(Closing):
         self._db = Database(path, *_SCHEMA, failure=failure)
 
     def close(self) -> None:
+        """Close the file."""
         self._db.close()
 
     # Papers and citations, while a corpus is built.
@@ -254,6 +255,7 @@ class Graph(Closing):
         return [Recipe(*row[:3]) for row in rows]
 
     def counts(self) -> GraphCounts:
+        """Size of the graph."""
         return GraphCounts(*self._db.rows(_COUNTS)[0])
 
     # Entities.

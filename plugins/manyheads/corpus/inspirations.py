@@ -29,6 +29,7 @@ class Channel(NamedTuple):
 
     @property
     def reason(self) -> str:
+        """The reason in words."""
         match self.how:
             case "semantic":
                 return f"background similar: {self.similarity:.2f}"

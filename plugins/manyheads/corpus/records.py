@@ -348,9 +348,11 @@ class Rejects:
         return self.by_field.total()
 
     def place(self, number: int) -> str:
+        """The location of a record, in words."""
         return f"{self.file}, {self.unit} {number}" if self.file else f"{self.unit} {number}"
 
     def note(self, number: int, at_fault: str, reason: str) -> None:
+        """Add a record of the current file."""
         reject = Reject(number, at_fault, reason, self.unit, self.file)
         self.by_field[at_fault] += 1
         if len(self.first) < LISTED:

@@ -48,6 +48,7 @@ class FoldedWords:
         return len(self._words)
 
     def key(self, start: int = 0, stop: int | None = None) -> int:
+        """Hash of a sequence of words."""
         return hash(" ".join(self._texts[start:stop]))
 
     def stands_alone(self, start: int, stop: int) -> bool:
@@ -132,6 +133,7 @@ class Index:
 
 
 def _name(paper_id: str) -> int | None:
+    """An id that is a DOI or an arXiv number."""
     name = identify(paper_id)
     return hash((name.kind, name.value.casefold())) if name.kind in ("doi", "arxiv") else None
 

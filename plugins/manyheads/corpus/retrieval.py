@@ -343,6 +343,7 @@ class LiteratureDatabase(RecordBook):
     # Helpers.
 
     def papers(self, ids: Collection[str]) -> dict[str, Paper]:
+        """Papers of the corpus by id."""
         return self.ecosystem.papers.get([*ids])
 
     def _word_index(self, view: _View) -> "tuple[WordIndex, Numbers]":
@@ -394,6 +395,7 @@ class LiteratureDatabase(RecordBook):
 
 
 def _phrases(text: str) -> list[str]:
+    """Possible entities in a text."""
     words = _WORD.findall(text)
     starts, lengths = range(len(words)), range(1, _PHRASE + 1)
     return sorted({" ".join(words[start : start + length]) for start in starts for length in lengths})
@@ -407,6 +409,7 @@ def _within(entities: Iterable[int], network: Network) -> "Numbers":
 
 
 def _titled(channels: Iterable[Channel], papers: Mapping[str, Paper]) -> Generator[Channel]:
+    """Reasons with the titles of their papers."""
     for one in channels:
         paper = papers.get(one.cited_with) if one.cited_with else None
         yield one._replace(title=paper.title) if paper else one

@@ -94,6 +94,7 @@ class Spool(Closing):
         return paper.id, before
 
     def keep(self, paper: Paper, period: Period) -> None:
+        """Add a masked paper."""
         record = paper.model_dump_json(include=STORED)
         self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
 
@@ -104,6 +105,7 @@ class Spool(Closing):
         return map(Paper.model_validate_json, self.records("masked", period))
 
     def records(self, table: Literal["raw", "masked"], period: Period) -> Iterator[str]:
+        """Each paper as JSON."""
         sql = f"SELECT record FROM {table} WHERE period = ? ORDER BY number"
         yield from (record for (record,) in self._db.each(sql, period))
 

@@ -186,6 +186,7 @@ def point_id(record_id: str) -> str:
 
 
 def record_of(point: Any) -> StoredRecord:
+    """A point of Qdrant's engine or client as a record."""
     payload = dict(point.payload or {})
     if ID_FIELD not in payload:
         raise CorpusError(f"the store contains a point without {ID_FIELD}, written by other software")

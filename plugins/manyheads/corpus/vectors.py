@@ -113,6 +113,7 @@ class RemoteEmbedder(Remote):
         return self.start(texts)()
 
     def start(self, batch: Sequence[str]) -> "Callable[[], Vectors]":
+        """As `embed`, as a function to call later."""
         return super().start(batch) if batch else partial(self._embedder.embed, batch)
 
     def unread(self, texts: Sequence[str]) -> Sequence[int | None]:

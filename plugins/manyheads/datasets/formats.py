@@ -305,6 +305,7 @@ class FieldReader:
         self._computed = values.COMPUTED[format.computed] if format.computed else None
 
     def fields(self, record: Object) -> dict[str, Any] | tuple[str, str]:
+        """The fields of a paper, or the faulty one and the reason."""
         made: dict[str, Any] = {}
         for name, get, meaning in self._gets:
             try:
@@ -439,6 +440,7 @@ class Dataset(Reader):
         return {key: self.author(row, key) for row in rows if (key := text(key_of(row))) in wanted}
 
     def author(self, record: Object, key: str) -> RawAuthor:
+        """What the dataset says about an author."""
         each = {name: values.entries(_value(given)(record)) for name, given in self.format.author.items()}
         texts = {name: tuple(dict.fromkeys(filter(None, map(text, some)))) for name, some in each.items()}
         return RawAuthor(

@@ -57,12 +57,14 @@ class Caption:
         return min(one.x0 for one in self.lines), max(one.x1 for one in self.lines)
 
     def text(self, words: Mapping[str, int]) -> str:
+        """The caption without its label."""
         text = joined(map(small_capitals, self.lines), words)
         match = LABEL.match(text)
         return match[4] if match else text
 
 
 def captions_of(sheet: PageLines, body: float) -> list[Caption]:
+    """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
     for line in starts:
@@ -473,6 +475,7 @@ def _trimmed(sheet: PageLines, box: Box, bounds: Box) -> Box | None:
 
 
 def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
+    """The words of a table by rows and cells."""
     rows: list[list[PdfWord]] = []
     for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
         if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):

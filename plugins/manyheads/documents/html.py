@@ -132,6 +132,8 @@ def draft_of_html(home: Path, text: str) -> Draft:
 
 
 class _Blocks:
+    """The blocks of a page, in order."""
+
     def __init__(self, folder: Path) -> None:
         self.blocks: list[Block] = []
         self.hidden: list[Hidden] = []
@@ -152,6 +154,7 @@ class _Blocks:
         self._panels = False
 
     def walk(self, node: Element) -> None:
+        """Add all descendants of an element."""
         start = int(node.attributes.get("start", "")[:4] or 1) if node.tag == "ol" else 1
         numbers = itertools.count(start)
         for child in node.children:

@@ -495,6 +495,7 @@ class _Source:
         return f"[{', '.join(str(self._numbers.get(key, '?')) for key in keys)}]"
 
     def _unwhite(self, text: str) -> str:
+        """The text without white parts."""
         while match := WHITE.search(text):
             group = group_at(text, match.end()) if "textcolor" in match[0] else None
             if group is None:

@@ -332,6 +332,7 @@ def _edge(sheet: PageLines) -> Iterable[TextLine]:
 
 
 def _shape(line: TextLine) -> str:
+    """Key of a line's text and height, ignoring numbers."""
     return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
 
 

@@ -383,6 +383,7 @@ def _spans(printed: str, part: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(line: Box, letter: Box) -> bool:
+    """Whether a letter is on the same line."""
     high = max(line[3] - line[1], letter[3] - letter[1])
     level = min(line[3], letter[3]) - max(line[1], letter[1]) > -0.3 * high and (
         max(line[3], letter[3]) - min(line[1], letter[1]) < 1.9 * high

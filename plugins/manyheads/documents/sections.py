@@ -206,6 +206,7 @@ def _unmarked(line: TextLine) -> str:
 
 
 def small_capitals(line: TextLine) -> str:
+    """The line's text, with small capitals as small letters."""
     if not any(word.caps for word in line.words):
         return line.text
     return " ".join(

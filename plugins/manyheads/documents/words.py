@@ -236,6 +236,7 @@ def accented(letters: list[Letter]) -> list[Letter]:
 
 
 def ink_of(letters: Sequence[Letter], place: PageFrame) -> Box:
+    """The bounds of letters."""
     lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
     return place.box(min(lefts), min(bottoms), max(rights), max(tops))
 

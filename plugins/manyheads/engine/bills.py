@@ -33,6 +33,7 @@ class Bills(BaseModel):
 
     @classmethod
     def of(cls, config: RunConfig) -> Self:
+        """Those that the user's cache has."""
         models = sorted({f"{m.provider}/{m.name}" for m in config.models.values() if m.provider not in FREE})
         return cls(about=f"{config.system} with {', '.join(models)}" if models else "")._stored
 

@@ -24,6 +24,7 @@ class Brake:
         self._going.clear()
 
     def resume(self) -> None:
+        """Continue after `pause`."""
         self._going.set()
 
     def stop(self) -> None:

@@ -314,6 +314,7 @@ class Shared:
 
 
 def in_use(folder: Path) -> bool:
+    """Whether a process is running the jobs of a folder."""
     return any(map(_lives, folder.glob(LIFE)))
 
 

@@ -231,6 +231,7 @@ class _Attempts:
     _turns: int = field(default=0, init=False)
 
     async def run(self) -> Any:
+        """Its outcome."""
         deaths, errors = list[str](), self.cluster.ray.exceptions
         while True:
             turns = self._turns
@@ -288,6 +289,8 @@ class _Attempts:
 
 @dataclass
 class _CallAttempts(_Attempts):
+    """A call on one worker after the other."""
+
     call: Call
 
     async def _run_on(self, seat: Seat) -> Any:
@@ -296,6 +299,8 @@ class _CallAttempts(_Attempts):
 
 @dataclass
 class _JobAttempts(_Attempts):
+    """A job on one worker after the other."""
+
     executor: OnRay
     job: Job
     journals: dict[str, Journal]

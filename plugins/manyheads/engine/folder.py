@@ -83,6 +83,7 @@ def replies_told(folder: Path) -> int:
 
 
 def keep_config(config: RunConfig, folder: Path, header: str) -> None:
+    """Write a run's config, below a comment."""
     with writing(folder):
         text = yaml.safe_dump(portable(config, folder), sort_keys=False, allow_unicode=True)
         replace_text(folder / CONFIG, f"{header}\n{text}")
@@ -190,6 +191,7 @@ class RunFolder:
 
 
 def _reason(error: BaseException) -> str:
+    """Why a run ended early, in a line."""
     if isinstance(error, StoppedError) or not isinstance(error, Exception):  # Ctrl-C, no more events wanted
         return "stopped: by its user"
     state = "stopped" if isinstance(error, BudgetError) else "failed"

@@ -174,6 +174,7 @@ class Scheduler:
                 self._end(job, "failed" if failure else "finished", failure)
 
     def _take(self, job: Job) -> bool:
+        """Settle or start a job; False if another process has it."""
         # looked at before its result, which is written while it is held
         held = job.key not in self._kept and is_held(job.folder)
         if failure := next((self._failures[key] for key in job.after if key in self._failures), None):

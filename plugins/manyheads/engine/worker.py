@@ -157,6 +157,7 @@ class Wire:
                 yield batch
 
     def placeless(self, value: Any) -> Any:
+        """The same with the driver's folders."""
         match value:
             case bytes():
                 return value.replace(self.root.encode(), b"")

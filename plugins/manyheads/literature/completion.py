@@ -50,11 +50,13 @@ class Incomplete:
 
     @property
     def name(self) -> Identifier | None:
+        """Its DOI or arXiv number."""
         names = map(identify, filter(None, (self.paper.doi, self.paper.id)))
         return next((name for name in names if name.kind in ("doi", "arxiv")), None)
 
     @property
     def reference(self) -> Reference:
+        """The paper as another would cite it."""
         title, authors = self.paper.title, self.paper.byline
         return Reference(text="", title=title, year=self.paper.year or None, authors=authors)
 
@@ -83,6 +85,7 @@ class Incomplete:
         self.gaps -= update.keys()
 
     def entry(self) -> dict[str, object]:
+        """A line of the ledger."""
         file, unit = self.place
         told: dict[str, object] = {"file": file, unit: self.number}
         told |= {"id": self.paper.id, "title": self.paper.title}

@@ -52,6 +52,7 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _first(texts: Any) -> str:
+    """The first of a list of texts, empty if there is none."""
     if texts and not (isinstance(texts, list) and isinstance(texts[0], str)):
         raise TypeError
     return texts[0] if texts else ""

@@ -200,6 +200,7 @@ class Library:
         return await self._findings(self._references, "references", paper_id, limit, parts, window)
 
     async def close(self) -> None:
+        """Close files."""
         for file in filter(None, (self.cache, self._record)):
             file.close()
 
@@ -232,6 +233,7 @@ class Library:
 
     @property
     def _fastest(self) -> list[CascadeSource]:
+        """The sources, with slow ones last."""
         return sorted(self._members, key=lambda one: getattr(one.source, "pace", Pace()).seconds >= SLOW)
 
     async def _findings(

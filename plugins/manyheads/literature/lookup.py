@@ -46,6 +46,7 @@ class StoredAnswers(Protocol):
     def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
         """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
         ...
+        """Store an answer."""
 
     async def store(self, row: Row) -> None: ...
 
@@ -144,9 +145,11 @@ class LookupCache(Closing):
         return [self._database().rows(query, key)[0] for key in keys]  # pyright: ignore[reportReturnType]
 
     def put(self, rows: Iterable[Row]) -> None:
+        """Store rows of another file."""
         self._database().change_all("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
+        """Close the file, if open."""
         with self._lock:
             if self._opened:
                 self._opened.close()
@@ -502,4 +505,5 @@ class LookUp:
         )
 
     def findings(self, papers: tuple[Paper, ...] = ()) -> Findings:
+        """The result of the look-up."""
         return Findings(papers=papers, searches=tuple(self._searches), degraded=tuple(self._silent))

@@ -63,6 +63,8 @@ def _tail(url: str) -> str:
 
 
 class _Linked(BaseModel):
+    """A work with the ids of its references."""
+
     id: str
     referenced_works: list[Any] | None = None
 
@@ -113,6 +115,7 @@ class OpenAlex(HttpService):
         return await self._works(request, search=words) if words else []
 
     async def paper(self, request: Request) -> list[Paper]:
+        """One work."""
         names = ",".join(self.selected(request.parts))
         return (
             await self._work(request, names, lambda body: papers_of([read_json(body)], _fields, request))

@@ -70,6 +70,7 @@ class PubMed(HttpService):
         return await self.numbered(page, size, request)
 
     async def paper(self, request: Request) -> list[Paper]:
+        """One article."""
         papers = await self._articles(await self._named([request.query], request), request)
         return _with_dois(papers, [request.query])
 

@@ -120,6 +120,7 @@ class SemanticScholar(HttpService):
         return {"x-api-key": self.key} if self.key else {}
 
     async def search(self, request: Request) -> list[Paper]:
+        """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
         words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words:
@@ -138,6 +139,7 @@ class SemanticScholar(HttpService):
         return await self._pages(first, answers, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
+        """One paper."""
         if (path := _path(request.query)) is None:
             return []
         client, answers = self._package(request)

@@ -151,6 +151,7 @@ Draw: TypeAlias = "Callable[[Any, Any], tuple[Floats, Floats, Floats | None]]"
 
 
 def _of_scores(own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> Draw:
+    """Scores against mean ratings."""
     import numpy as np
 
     one, other = np.asarray(own, dtype=float), np.asarray(means, dtype=float)
@@ -354,6 +355,7 @@ def compare(
 
 
 def as_lines(summary: RatingSummary) -> Iterator[str]:
+    """The comparison as text."""
     low, high = summary.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
     raters = count(summary.raters, "rater") if summary.raters else "raters without names"

@@ -186,6 +186,7 @@ def _corrected(differences: Sequence[GroupDifference]) -> Iterator[GroupDifferen
 
 
 def as_lines(found: GroupComparison) -> Iterator[str]:
+    """The comparison as text."""
     width = max(len(each.group) for each in found.means)
     for criterion in dict.fromkeys(each.criterion for each in found.means):
         yield f"\n{criterion}, by group"

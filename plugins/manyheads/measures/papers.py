@@ -137,6 +137,7 @@ class Papers:
 
     @cached_property
     def by_year(self) -> dict[int, slice]:
+        """The rows of each year."""
         years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))
         ends = [*starts[1:], len(self)]
         return {year: slice(start, end) for year, start, end in zip(years, starts, ends, strict=True)}

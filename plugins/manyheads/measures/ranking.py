@@ -332,6 +332,7 @@ def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any
 
 
 def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str]:
+    """The comparison as text."""
     counts = sorted({len(by_rater) for by_rater in rankings.ranks.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     sets, raters = count(len(rankings.sets), "set"), count(len(rankings.raters), "rater")

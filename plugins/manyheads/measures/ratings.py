@@ -115,6 +115,7 @@ class RatingTable:
         return {item: by_rater for item, by_rater in rated.items() if by_rater}
 
     def means(self, criterion: str) -> dict[str, float]:
+        """The mean rating of each text."""
         return {item: fmean(by_rater.values()) for item, by_rater in self.of(criterion).items()}
 
 

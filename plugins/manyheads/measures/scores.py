@@ -113,6 +113,7 @@ class Score(BaseModel):
     """Ids of neighbours with the same title or vector: the text was compared with itself."""
 
     def value(self, measure: str) -> float | None:
+        """A measure by name."""
         return getattr(self, measure) if measure in MEASURES else self.extra.get(measure)
 
     def with_extra(self, values: Mapping[str, float | None]) -> "Score":
@@ -357,6 +358,7 @@ def title(scores: Sequence[Score]) -> str:
 
 
 def measures_of(scores: Sequence[Score]) -> list[str]:
+    """The measures in these scores."""
     own = [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
     names = (name for score in scores for name in (*score.extra, *score.missing))
     extra = dict.fromkeys(name for name in names if name not in MEASURES)

@@ -82,6 +82,7 @@ def abilities_of(config: ModelConfig) -> Abilities:
 
 
 def remember(config: ModelConfig, **found: Any) -> Abilities:
+    """Store abilities for this process."""
     known = _known[key_of_server(config)] = abilities_of(config).model_copy(update=found)
     return known
 
@@ -97,6 +98,7 @@ def keep(config: ModelConfig, found: Abilities) -> None:
 
 
 def forget() -> None:
+    """Forget the abilities in this process."""
     _known.clear()
 
 

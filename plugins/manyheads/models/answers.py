@@ -240,6 +240,7 @@ def json_of(body: bytes) -> Any:
 
 
 def _completion(value: Any) -> Object:
+    """OpenAI's chat completion, validated."""
     body, choices = fields_of(value), fields_of(value).get("choices")
     first = fields_of(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
     message = _message_of(body, first.get("message"))
@@ -267,6 +268,7 @@ def _completion(value: Any) -> Object:
 
 
 def _chat(value: Any) -> Object:
+    """Ollama's chat, validated."""
     body = fields_of(value)
     message = _message_of(body, body.get("message"))
     tidy = _texts(message, "thinking") | {"role": "assistant", "content": _text(message.get("content")) or ""}

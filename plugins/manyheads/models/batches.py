@@ -99,6 +99,7 @@ class Batch:
         return cls(str(record["id"]), path, float(record["sent"]), ids, lock)
 
     def keep(self) -> None:
+        """Record it."""
         record = {"id": self.id, "sent": self.sent, "ids": sorted(self.ids)}
         replace_text(self.path, f"{json.dumps(record)}\n")
 
@@ -303,6 +304,7 @@ def _records() -> dict[Path, str]:
 
 
 def _remove(path: Path, lock: FileLock) -> None:
+    """Remove a record and its lock."""
     try:
         for each in (path, lock.path):
             each.unlink(missing_ok=True)

@@ -143,6 +143,7 @@ def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
 
 
 def _step(error: Exception, status: int | None, alias: str, config: ModelConfig) -> str:
+    """The next step, in the imperative."""
     if config.provider == COMMAND:
         if isinstance(error, TimeoutError):
             return f"raise models.{alias}.timeout"
@@ -206,6 +207,7 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and its causes."""
     for _ in range(8):
         if error is None:
             return

@@ -221,6 +221,7 @@ def with_label(text: str, model: str) -> str:
 
 
 def _reply(schema: Mapping[str, Any], system: str, text: str, phrases: Phrases, rng: random.Random) -> Any:
+    """A reply that fits a schema."""
     lists = {filling: filling.names for filling in phrases.fields.values() if filling.names}
     people = {filling: NAME.findall("\n".join(_fenced(text, fence))) for filling, fence in lists.items()}
     for fence in set(lists.values()):

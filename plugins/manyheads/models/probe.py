@@ -69,6 +69,7 @@ class Probe:
     _prompts: Prompts = field(default_factory=lambda: Prompts(Resources.of()))
 
     async def abilities(self) -> Abilities:
+        """Test the model; see `probe`."""
         import httpx
 
         config = self.config
@@ -258,6 +259,7 @@ def fits(answer: ProbeAnswer | None) -> bool:
 
 
 def is_object(answer: ProbeAnswer | None) -> bool:
+    """Whether an answer is only JSON."""
     if answer is None or not answer.whole:
         return answer is not None
     with suppress(ValueError, RecursionError):

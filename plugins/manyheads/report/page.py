@@ -146,6 +146,7 @@ class Page(Generic[R]):
 
     @cached_property
     def hues(self) -> dict[str, int]:
+        """The colour of each scientist."""
         talk = [said.speaker for said in self.said if said.part != "candidate"]
         team = [each.name for each in getattr(self.result, "team", ()) if isinstance(each, Person)]
         return hues([*talk, *team, *(said.speaker for said in self.said)])
@@ -324,6 +325,7 @@ def listed(text: str) -> list[tuple[list[str], str]]:
 
 
 def source_name(key: str) -> str:
+    """The public name of a source."""
     return SOURCES.get(key, key)
 
 

@@ -319,6 +319,7 @@ class TeamPicture:
         return [(other, pair.papers) for pair, other in pairs if name in (pair.one, pair.other)]
 
     def askers_of(self, name: str) -> list[str]:
+        """Who asked a guest."""
         return [pair.one for pair in self.asked if pair.other == name]
 
     def _draw(self, width: float) -> SvgDrawing:

@@ -353,4 +353,5 @@ def _numbers(names: Sequence[str]) -> dict[str, float]:
 
 
 def _values(each: Iterable[str]) -> list[str]:
+    """Distinct values in order."""
     return list(dict.fromkeys(each))

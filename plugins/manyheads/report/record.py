@@ -51,6 +51,7 @@ class Record:
     seconds: float = 0.0
 
     def of(self, kind: type[E]) -> list[E]:
+        """The events of one kind."""
         return [event for event in self.events if isinstance(event, kind)]
 
     def models(self) -> dict[str, str]:

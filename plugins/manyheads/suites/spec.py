@@ -248,6 +248,7 @@ class SuiteSpec(Strict):
         return {**condition, **(self.against or {axis: values[0] for axis, values in self.axes.items()})}
 
     def settings(self, condition: Condition) -> dict[str, Any]:
+        """The config keys of a condition."""
         varied = self.variants.get(str(condition.get(VARIANT)), {})
         return {**varied, **{key: value for key, value in condition.items() if key in self.grid}}
 
@@ -272,6 +273,7 @@ class SuiteSpec(Strict):
         return SuiteSpec.model_validate({**own, "repeats": larger.repeats or self.repeats})
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
+        """The seeds of this number of repeats."""
         following = max(self.seeds, default=-1) + 1
         return (*self.seeds, *range(following, following + repeats))[:repeats]
 
@@ -334,6 +336,7 @@ class SuiteSpec(Strict):
 
 
 def root(key: str) -> str:
+    """The section of a config key."""
     return key.partition(".")[0]
 
 

@@ -88,6 +88,7 @@ class Entry:
 
     @property
     def whole(self) -> str:
+        """The text with its title."""
         return "\n\n".join(filter(None, (self.title, self.text)))
 
 

@@ -366,4 +366,5 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def system_of(config: RunConfig) -> System:
+    """The system of a run's config."""
     return config.definition

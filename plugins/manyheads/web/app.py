@@ -155,6 +155,7 @@ def enter(request: Request) -> Response:
 
 
 def address(request: Request, form: object) -> Response:
+    """A one-time address for another browser."""
     url = request.url_for("enter").include_query_params(token=request.app.state.access.token())
     return render(request, "address.html.j2", address=str(url))
 

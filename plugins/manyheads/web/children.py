@@ -190,6 +190,7 @@ class Children:
         return True
 
     def _fill(self) -> None:
+        """Start queued runs while there is room."""
         under_way = sum(each.alive and each.state != "queued" for each in self._children.values())
         for child in self._children.values():
             if child.state == "queued" and under_way < self.at_once:
@@ -271,6 +272,7 @@ class Children:
                     pass
 
     async def close(self) -> None:
+        """Stop all runs."""
         for child in self._children.values():
             if child.state == "queued":
                 self.control(child, "stop")

@@ -155,6 +155,7 @@ class RunsFolder:
         return "failed" if child and child.error and entry.state != "finished" else entry.state
 
     def values(self, entry: RunEntry) -> dict[str, str | float | None]:
+        """What a table shows of a run, by column."""
         return {**entry.values, "state": self.state(entry)}
 
     def waiting(self, name: str) -> list[dict[str, Any]]:

@@ -141,6 +141,7 @@ class Field:
         return ".".join(self.path)
 
     def text(self, value: Any) -> str:
+        """A value as the field shows it."""
         match value:
             case None:
                 return ""

@@ -302,6 +302,7 @@ def size_of(messages: Sequence[LLMMessage]) -> int:
 
 
 def _text(message: LLMMessage) -> str:
+    """The text of a message, without pictures."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
@@ -354,6 +355,7 @@ class ModelClient(Versioned, GovernedClient, Component[ModelClientConfig]):
         super().__init__(NativeModel(config, alias), Ledger(), None)
 
     async def close(self) -> None:
+        """Close the connections."""
         await self.served.close()
 
     def _to_config(self) -> ModelClientConfig:

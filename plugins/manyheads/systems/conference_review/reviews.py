@@ -63,6 +63,7 @@ class ReviewResult(Part):
 
     @property
     def scored(self) -> tuple[str, ...]:
+        """The names of the scores."""
         return CRITERIA if any(isinstance(each, Rating) for each in self.reviews) else ("overall",)
 
     @property
@@ -87,6 +88,7 @@ class ReviewResult(Part):
 
 
 def scores(result: ReviewResult) -> Mapping[str, Figure]:
+    """The mean of each score."""
     return {name: Figure(mean=mean.mean, low=mean.low, high=mean.high) for name, mean in result.means.items()}
 
 

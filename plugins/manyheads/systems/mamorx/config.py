@@ -107,6 +107,7 @@ EXPERTS = ("clarity", "experiments", "impact")
 
 
 def role_of(expert: str) -> str:
+    """The role card of an expert."""
     return f"{expert}_expert"
 
 

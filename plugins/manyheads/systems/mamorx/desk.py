@@ -201,6 +201,7 @@ class ReviewDesk:
         return self.run.calls_tools(self.people[role])
 
     def tools(self, role: str) -> tuple[Tool, ...]:
+        """The reading tools of a role."""
         return reading_tools(self.run, self.run.roles.card(role).tools)
 
     async def text(self, stage: str, role: str, *, purpose: str, **question: Any) -> Mapping[str, Any]:

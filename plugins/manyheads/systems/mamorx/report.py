@@ -95,6 +95,7 @@ def work(result: MamorxResult) -> Iterator[str]:
 
 
 def scores(result: MamorxResult) -> Mapping[str, Figure]:
+    """The scores of the form by their titles."""
     scored = result.review.scored if result.review else []
     return {entry.title: Figure(mean=value) for entry, value in scored}
 

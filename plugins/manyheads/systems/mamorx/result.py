@@ -275,5 +275,6 @@ class MamorxResult(Part):
         return self.maker in ("committee", "alone")
 
     def count(self, stage: str) -> None:
+        """Count one more reply of a stage."""
         self.turns[stage] = self.turns.get(stage, 0) + 1
         self.inference_cost = sum(self.turns.values())

@@ -62,6 +62,7 @@ class Lineup:
 
     @property
     def texts(self) -> tuple[str, ...]:
+        """The text shown for each entry."""
         return tuple(as_ranked(each.title, each.text, each.fields, self.fields) for each in self.entries)
 
     @property

@@ -76,6 +76,7 @@ class RetrievedPaper:
 class IdeasPage(Page[ScipipResult]):
     @cached_property
     def papers(self) -> dict[str, RetrievedPaper]:
+        """The retrieved papers by id of their evidence."""
         numbers = {cluster.members[0]: cluster.number for cluster in self.result.clusters if cluster.shown}
         ids = [member for cluster in self.result.clusters for member in cluster.members]
         return {each.id: RetrievedPaper(each, numbers.get(each.id)) for each in self.cited(ids)}

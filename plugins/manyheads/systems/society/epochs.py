@@ -58,6 +58,7 @@ TEAMS = "teams"
 
 
 def stage_of(number: int) -> str:
+    """The stage of an epoch."""
     return f"epoch-{number}"
 
 

@@ -170,6 +170,7 @@ def read_epochs(folder: Path) -> list[EpochRecord]:
 
 
 def write_epoch(folder: Path, record: EpochRecord) -> None:
+    """Write the record of a finished epoch."""
     make_folder(folder / EPOCHS)
     file = folder / EPOCHS / f"{record.number:03d}.json"
     write(file, record.model_dump_json(exclude_defaults=True) + "\n")

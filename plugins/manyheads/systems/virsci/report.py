@@ -183,6 +183,7 @@ class TeamPage(Page[TeamResult]):
 
     @cached_property
     def by_number(self) -> dict[int, ScoredIdea]:
+        """The ideas by their number."""
         return {idea.number: idea for idea in self.result.ideas}
 
     @cached_property

@@ -73,6 +73,7 @@ class Placement(Options):
     """Ray's worker processes. [default: one for each free processor]"""
 
     def engine_name(self, config: "RunConfig") -> str:
+        """The engine that these options or the config name."""
         engine = self.engine or config.engine or "local"
         if engine not in ENGINES:
             raise ConfigError(f"--engine {engine}: no such engine", hint=f"one of: {', '.join(ENGINES)}")

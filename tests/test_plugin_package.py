@@ -127,6 +127,18 @@ def test_a_reply_that_no_pack_brings_is_one_clear_error(
     assert "Traceback" not in told
 
 
+def test_a_pack_of_one_module_brings_no_replies(tmp_path: Path) -> None:
+    site = write_pack(tmp_path / "site", "own", {})
+    (site / "own_pack/__init__.py").rename(site / "own_pack.py")
+    (site / "own_pack").rmdir()
+    (tmp_path / "roles").mkdir()
+    card = CARD.format(role="reader", reply="own.Note")
+    (tmp_path / "roles/reader.yaml").write_text(card, encoding="utf-8")
+    words = "roles", "--path", str(tmp_path)
+    told = run_python("-m", "manyheads", *words, path=[site, SOURCE], folder=tmp_path, fails=True)
+    assert "no such reply type 'own.Note'" in told
+
+
 def test_two_packs_of_a_name_are_one_clear_error(tmp_path: Path) -> None:
     sites = [write_pack(tmp_path / f"site{n}", "twin", {}) for n in (1, 2)]
     points = sites[1] / "twin_pack-1.0.dist-info"

@@ -12,6 +12,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.base.files import cache_folder
 from manyheads.config import ModelConfig
 from manyheads.models import abilities
+from manyheads.models import probe as probing
 from manyheads.models.abilities import Abilities, abilities_of, forms_for, keep, settled
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import server_address
@@ -34,10 +35,13 @@ def names(word: str, *, always: bool = False) -> Callable[[Request], str | None]
     return lambda request: word if always or shows_image(request) else None
 
 
+SEEN = names("Yellow, blue, green.")
+
+
 def able(llm: LLM) -> None:
     """Can do everything."""
     llm.tool_calls = TWICE
-    llm.reply = names("Yellow, blue, green.")
+    llm.reply = SEEN
 
 
 def held_to_a_grammar(llm: LLM) -> None:
@@ -165,6 +169,25 @@ def test_the_configs_form_goes_before_the_one_that_was_found(
     assert list(forms_for(config, Remark, with_tools=False)) == sent
     assert f"; {told}; images" in in_short(config, known)
     assert "context unknown (128,000 assumed)" in in_short(config, known)
+
+
+@pytest.mark.parametrize(("choice", "found"), [(True, "object"), ("schema", "schema")])
+async def test_openai_wants_the_word_json_and_is_tested_as_it_is_asked(
+    llm: LLM, monkeypatch: pytest.MonkeyPatch, choice: Any, found: str
+) -> None:
+    def wordless(request: Request) -> bool:
+        return (
+            "json_object" in str(request.body.get("response_format")) and "json" not in request.text.lower()
+        )
+
+    able(llm)
+    llm.reply = lambda request: '{"colour": "blue"}' if "json_object" in str(request.body) else SEEN(request)
+    message = "'messages' must contain the word 'json' to use 'response_format' of type 'json_object'."
+    llm.faults.append(Fault("status", status=400, message=message, times=None, when=wordless))
+    for module in (abilities, probing):
+        monkeypatch.setattr(module, "is_openai", lambda config: True)
+    told, _ = await probe(model(llm, response_format=choice), "default")
+    assert (told.form, told.both) == (found, True)
 
 
 async def test_ollama_tells_of_itself(llm: LLM) -> None:

@@ -12,10 +12,11 @@ from unittest.mock import patch
 
 import pytest
 
-from manyheads.base.errors import BudgetError, CorpusError, ModelError, UserError
+from manyheads.base.errors import BudgetError, CorpusError, EmbeddingError, ModelError, UserError
 from manyheads.base.papers import People, Scientist
 from manyheads.core import Usage
 from manyheads.corpus.corpora import open_corpus
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine import local
 from manyheads.engine.journal import spent_in
 from manyheads.engine.local import Local, Process
@@ -70,6 +71,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("societies") / "whole"
     asyncio.run(live(folder))
     return folder
+
+
+async def test_a_damaged_embedding_model_ends_a_society_before_its_teams_ask(tmp_path: Path) -> None:
+    damaged = EmbeddingError("the model cannot be loaded")
+    with patch.object(Ecosystem, "unread", side_effect=damaged), pytest.raises(EmbeddingError):
+        await live(tmp_path / "run")
+    assert not await asyncio.to_thread(lambda: [*tmp_path.rglob("*-teams")])
 
 
 @pytest.mark.slow

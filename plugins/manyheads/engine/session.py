@@ -380,7 +380,8 @@ class Session:
         with writing(self.folder):
             make_folder(self.folder)
         journal = self.journal(self.folder / JOURNAL)
-        stack.push_async_callback(asyncio.to_thread, journal.close)  # it writes the log into the file
+        # it writes the log into the file; whoever cancels this does not leave the folder locked
+        stack.push_async_callback(lambda: asyncio.shield(asyncio.to_thread(journal.close)))
         stack.push_async_callback(_last_turns, journal)
         self.locked()
         if self.accept_changes:

@@ -114,8 +114,9 @@ def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
 
 
 def is_openai(config: ModelConfig) -> bool:
-    """Whether OpenAI itself serves the model, not another server with the same protocol."""
-    return config.provider == "openai" and urlsplit(server_address(config)).hostname == "api.openai.com"
+    """Whether OpenAI itself serves the model, also in a region, not another server with the same protocol."""
+    host = urlsplit(server_address(config)).hostname or ""
+    return config.provider == "openai" and f".{host}".endswith(".api.openai.com")
 
 
 def limit_of(config: ModelConfig) -> Limit:
@@ -166,9 +167,12 @@ def forms_for(
     forms = forms_of(config, reply_type)
     if most is not True:
         return {most: forms[most]} if most in forms else {"none": {}}
-    # OpenAI puts a schema before the prompt, where its cache then finds no beginning of another task
-    first = abilities_of(config).form or ("object" if is_openai(config) else "schema")
-    return {name: forms[name] for name in FORMS[FORMS.index(first) :] if name in forms}
+    first = FORMS.index(abilities_of(config).form or "schema")
+    if is_openai(
+        config
+    ):  # it puts a schema before the prompt, where its cache then finds no beginning of another task
+        first = max(first, FORMS.index("object"))
+    return {name: forms[name] for name in FORMS[first:] if name in forms}
 
 
 def forms_of(config: ModelConfig, kind: type[Any]) -> dict[str, Form]:

@@ -102,7 +102,8 @@ class Probe:
         calls = tools.calls if tools else 0
         forms = forms_of(self.config, Sea)
         form: Literal["schema", "object", "none"] = "schema"
-        if is_openai(self.config) or not fits(await self._try("form", **forms["schema"])):
+        unwanted = is_openai(self.config) and self.config.response_format != "schema"  # see `forms_for`
+        if unwanted or not fits(await self._try("form", **forms["schema"])):
             form = "object" if is_object(await self._try("form", **forms["object"])) else "none"
         both = None
         if calls and form != "none":

@@ -114,8 +114,8 @@ def _modules() -> Sequence[str]:
 
 
 def _of_pack(pack: str, name: str) -> dict[str, type[ReplyModel]]:
-    package = module_of(name, packs()[pack]).__name__
-    there = find_spec(f"{package}.replies")
+    package = module_of(name, packs()[pack])
+    there = hasattr(package, "__path__") and find_spec(f"{package.__name__}.replies")
     theirs = vars(module_of(name, there.name)) if there else {}
     found = {name: kind for name, kind in theirs.items() if isinstance(kind, type)}
     kinds = {name: kind for name, kind in found.items() if issubclass(kind, ReplyModel)}

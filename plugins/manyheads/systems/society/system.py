@@ -80,6 +80,7 @@ async def society(run: SocietyRun) -> None:
             else:
                 corpus = await world_of(run, number)
                 async with open_corpus(corpus, config.embedding) as world:
+                    await world.unread(["warm"])  # a damaged model is found before a team asks
                     record = await Epoch(run, number, records, world, corpus, base, measuring).live()
             records.append(record)
             note(run, records, len(base.scientists))

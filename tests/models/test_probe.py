@@ -180,12 +180,18 @@ async def test_openai_wants_the_word_json_and_is_tested_as_it_is_asked(
             "json_object" in str(request.body.get("response_format")) and "json" not in request.text.lower()
         )
 
+    def says(request: Request) -> str | None:
+        return '{"colour": "blue"}' if "json_object" in str(request.body) else SEEN(request)
+
+    def official(config: ModelConfig) -> bool:
+        return True
+
     able(llm)
-    llm.reply = lambda request: '{"colour": "blue"}' if "json_object" in str(request.body) else SEEN(request)
+    llm.reply = says
     message = "'messages' must contain the word 'json' to use 'response_format' of type 'json_object'."
     llm.faults.append(Fault("status", status=400, message=message, times=None, when=wordless))
     for module in (abilities, probing):
-        monkeypatch.setattr(module, "is_openai", lambda config: True)
+        monkeypatch.setattr(module, "is_openai", official)
     told, _ = await probe(model(llm, response_format=choice), "default")
     assert (told.form, told.both) == (found, True)
 

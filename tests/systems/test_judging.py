@@ -1,5 +1,6 @@
 """Judges of ideas, by replies whose right answer is known: blind, in balanced orders, and no score without an answer."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ExitCode, ModelError
 from manyheads.judges.comparison import first, won
 from manyheads.judges.shared import Order
 from manyheads.systems import systems
+from support.command import manyheads_command
 from support.direct import Play, Played
 from support.faults import Fault
 from support.llm import LLM
@@ -317,3 +319,22 @@ async def test_how_often_a_score_ranks_first(judged: Play) -> None:
     report = systems()["idea-match"].write_report(played.folder).read_text(encoding="utf-8")
     assert "First ranks by score" in report
     assert sum(request.title == "Comparison" for request in played.requests) == 2 * 2
+
+
+# Both.
+
+
+@pytest.mark.parametrize(("system", "reason"), [("idea-match", "failed"), ("idea-novelty", "not_assessed")])
+def test_where_the_budget_ends_a_run_it_is_why_scores_are_missing(
+    tmp_path: Path, system: str, reason: str
+) -> None:
+    sets = (
+        word
+        for each in (f"inputs.ideas={listed(IDEAS)}", "embedding=lexical", *LOCAL[:2])
+        for word in ("--set", each)
+    )
+    ended = manyheads_command("run", system, *sets, "--budget", "calls=1", "--out", "run", cwd=tmp_path)
+    assert ended.code == ExitCode.BUDGET
+    kept = json.loads((tmp_path / "run/result.json").read_text(encoding="utf-8"))
+    assert all("budget" in idea[reason] for idea in kept["result"]["ideas"])
+    assert "None of" not in (tmp_path / "run/report.html").read_text(encoding="utf-8")

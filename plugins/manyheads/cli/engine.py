@@ -140,11 +140,11 @@ class Running(Placement):
         """The engine that these options or the config name; this process, if it is to be `here`. In batches, many runs wait."""
         from manyheads.engine.local import Process
 
-        batch = config.in_batches
-        if batch and not here and self.engine_name(config) != "local":
+        batch, elsewhere = config.in_batches, self.engine_name(config) != "local" and not here
+        if batch and elsewhere:
             raise ConfigError("--batch: one process gathers all requests", hint="leave out --engine ray")
         jobs = max(self.jobs, min(allowed_files() // 10, MOST_RUNS)) if batch else self.jobs
-        with nullcontext() if here else self._cluster(config, self.jobs) as cluster:
+        with self._cluster(config, self.jobs) if elsewhere else nullcontext() as cluster:
             yield cluster or Process(jobs)
 
     def finish(self, work: Coroutine[Any, Any, T]) -> T:

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from manyheads.asking.replies import numbered
-from manyheads.base.errors import ConfigError, ReplyError
+from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.base.papers import Hit
 from manyheads.base.text import count
 from manyheads.config import RunConfig
@@ -141,9 +141,11 @@ async def _match(bench: Bench, idea: MatchedIdea, shown: Sequence[tuple[Hit, str
         variables = {"idea": idea.shown_text, "match": texts[picked.choice - 1]}
         like = run.reply_type(JUDGE, "likeness", IdeaLikeness)
         scored = await bench.ask(MATCH, name, "likeness", variables, None, like)
-    except ReplyError as error:
+    except (ModelError, BudgetError) as error:
         idea.failed = f"{missing}: {error.message}"
-        return error
+        if isinstance(error, ReplyError):
+            return error
+        raise
     idea.score = scored.similarity
     idea.reasons.append(scored.reason)
     return None
@@ -233,7 +235,7 @@ def report(record: Record) -> View:
     steps = [
         Fold(
             title=each.name,
-            note=each.failed or f"similarity {each.score} of 5",
+            note=each.failed or ("not judged" if each.score is None else f"similarity {each.score} of 5"),
             failed=each.score is None,
             texts=[
                 *zip(("Why this one", "How alike"), each.reasons, strict=False),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from manyheads.base.errors import LiteratureError, ReplyError
+from manyheads.base.errors import BudgetError, LiteratureError, ModelError, ReplyError
 from manyheads.base.papers import Hit, Paper
 from manyheads.base.text import count
 from manyheads.core import together
@@ -93,9 +93,11 @@ async def _look_into(bench: Bench, idea: SoughtIdea, config: IdeaNoveltyConfig) 
         kind, name = run.reply_type(JUDGE, "survey", NoveltyRound), f"Judge{idea.number}"
         try:
             reply = await bench.ask(STAGE, name, "survey", variables, check, kind, turn=number)
-        except ReplyError as error:
+        except (ModelError, BudgetError) as error:
             idea.not_assessed = f"round {number} has no valid answer: {error.message}"
-            return error
+            if isinstance(error, ReplyError):
+                return error
+            raise
         held = SearchRound(number=number, query=query, novelty=reply.novelty, thought=reply.thought)
         held.papers = [paper.title for paper in papers]
         idea.rounds.append(held)
@@ -145,7 +147,8 @@ def report(record: Record) -> View:
     steps = [
         Fold(
             title=each.name,
-            note=each.not_assessed or f"novelty {each.novelty} of 10",
+            note=each.not_assessed
+            or ("not assessed" if each.novelty is None else f"novelty {each.novelty} of 10"),
             failed=each.novelty is None,
             texts=[
                 (

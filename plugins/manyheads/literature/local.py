@@ -38,8 +38,11 @@ class LocalSource(Source):
     def reach(self, window: Window) -> Window:
         """Under the layers of a society, B_past goes on beyond the corpus's bound."""
         last = self._bank.last_year
-        beyond = last and window.before == self._bound
-        return replace(window, before=dt.date(last + 1, 1, 1)) if last and beyond else window
+        return (
+            replace(window, before=dt.date(last + 1, 1, 1))
+            if last and window.before == self._bound
+            else window
+        )
 
     async def search(self, request: Request) -> list[Paper]:
         """Past papers with two thirds of the query's words (of two, both), most similar first."""

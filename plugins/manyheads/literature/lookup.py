@@ -46,9 +46,10 @@ class StoredAnswers(Protocol):
     def lookup(self, key: bytes, until: float) -> AbstractAsyncContextManager[Row | None]:
         """The answer, if there is one, for a block that else asks for it; until a time of `time.monotonic`, no other block does."""
         ...
-        """Store an answer."""
 
-    async def store(self, row: Row) -> None: ...
+    async def store(self, row: Row) -> None:
+        """Store an answer."""
+        ...
 
 
 ANSWERS: ContextVar[StoredAnswers | None] = ContextVar("answers", default=None)

@@ -71,9 +71,15 @@ class Request:
     faults: list[str] = field(default_factory=list[str], compare=False)
 
     def __str__(self) -> str:
-        named = f"{self.operation}{' of' * (self.operation == 'references')} {self.query[:80]}"
-        several = {"search": "search", "papers": f"{len(self.query.split())} papers"}
-        return several.get(self.operation, named)
+        match self.operation:
+            case "search":
+                return "search"
+            case "papers":
+                return f"{len(self.query.split())} papers"
+            case "references":
+                return f"references of {self.query[:80]}"
+            case _:
+                return f"{self.operation} {self.query[:80]}"
 
 
 class LackingError(LiteratureError):

@@ -148,8 +148,9 @@ class Page(Generic[R]):
     def hues(self) -> dict[str, int]:
         """The colour of each scientist."""
         talk = [said.speaker for said in self.said if said.part != "candidate"]
-        team = [each.name for each in getattr(self.result, "team", ()) if isinstance(each, Person)]
-        return hues([*talk, *team, *(said.speaker for said in self.said)])
+        team = getattr(self.result, "team", None)  # of another package's system, it may be anything
+        people = [each.name for each in team if isinstance(each, Person)] if isinstance(team, list) else []
+        return hues([*talk, *people, *(said.speaker for said in self.said)])
 
     @cached_property
     def talk(self) -> list[tuple[str, list[Round]]]:

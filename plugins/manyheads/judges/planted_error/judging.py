@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from manyheads.base.errors import ConfigError, ReplyError, SubjectError
+from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError, SubjectError
 from manyheads.base.papers import fold
 from manyheads.base.text import count
 from manyheads.config import Inputs, RunConfig, Slot
@@ -357,9 +357,11 @@ async def _ask(
     kind = run.reply_type(JUDGE, "fault", FaultFound)
     try:
         reply = await bench.ask(STAGE, f"Judge{number}", "fault", variables, beyond, kind)
-    except ReplyError as error:
+    except (ModelError, BudgetError) as error:
         check.failed = error.message
-        return error
+        if isinstance(error, ReplyError):
+            return error
+        raise
     check.points = [texts[each - 1] for each in dict.fromkeys(reply.points)]
     check.named, check.reason = bool(check.points), reply.reason
     return None

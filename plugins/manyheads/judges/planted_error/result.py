@@ -246,7 +246,8 @@ def report(record: Record) -> View:
     steps = [
         Fold(
             title=f"{each.paper}: {each.about}",
-            note=each.failed or f"{'planted' if each.planted else 'not planted'}, {'named' if each.named else 'not named'}",
+            note=each.failed or ("not judged" if each.named is None else
+                                 f"{'planted' if each.planted else 'not planted'}, {'named' if each.named else 'not named'}"),
             failed=each.named is None,
             texts=[("Points that name it", "\n".join(f"– {point}" for point in each.points) or "none"),
                    *([("Why", each.reason)] if each.reason else [])],

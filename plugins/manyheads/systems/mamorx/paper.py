@@ -124,13 +124,10 @@ class Manuscript:
     def all_chapters(self) -> list[Chapter]:
         """The same, then each figure's caption, each table and the list of references: everything a prompt can show."""
         document, works = self.document, self.references
-        figures = [
-            Chapter(f"Figure {one.number}", one.caption, (one.page,) * bool(one.page))
-            for one in document.figures
-        ]
+        figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
         rows = ("\n".join([one.caption, *map(" | ".join, one.rows)]) for one in document.tables)
         tables = [
-            Chapter(f"Table {one.number}", text, (one.page,) * bool(one.page))
+            Chapter(f"Table {one.number}", text, _page(one.page))
             for one, text in zip(document.tables, rows, strict=True)
         ]
         listed = [
@@ -219,6 +216,10 @@ def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
     numbers = (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted))
     by_number = {one.number.casefold(): one for one in reversed(parts) if one.number}
     return next((by_number[number.casefold()] for number in numbers if number.casefold() in by_number), None)
+
+
+def _page(number: int) -> tuple[int, ...]:
+    return (number,) if number else ()
 
 
 def _cut(paragraph: str) -> Iterator[str]:

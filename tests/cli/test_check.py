@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ExitCode
 from manyheads.base.resources import Resources
+from manyheads.corpus.minilm import onnx_folder, package_folder
 from support.command import manyheads_command, served_by
 from support.faults import Fault
 from support.hosts import SLOWLY
@@ -28,6 +30,13 @@ def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
     ]
     assert llm.calls == 0, "a check is not paid for"
     assert "--ping" in checked.out.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_an_embedding_model_in_a_folder_is_found_as_by_a_run(tmp_path: Path) -> None:
+    own = shutil.copytree(onnx_folder(package_folder()), tmp_path / "own")
+    checked = manyheads_command("check", "virsci", "--set", f"embedding={own}", cwd=tmp_path)
+    assert checked.code == 0, checked.out
 
 
 @pytest.mark.slow

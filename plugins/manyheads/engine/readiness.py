@@ -19,6 +19,7 @@ from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.database import records_in_short
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.embedding import load_embedder
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library
@@ -170,7 +171,8 @@ def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[C
         if not system.corpus(config):
             yield from _sources(config, roles, note)
             return
-        with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
+        named = None if config.embedding == "auto" else load_embedder(config.embedding)
+        with Ecosystem.open(resolve_corpus(config.corpus, embedding=named or "auto"), named) as ecosystem:
             need_team(config, ecosystem)
             parts = [count(ecosystem.papers.count(), "paper"), count(len(ecosystem.scientists), "scientist")]
             if config.literature.references == "inspirations" or config.settings.retrieves:

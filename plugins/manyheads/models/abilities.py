@@ -9,7 +9,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,7 +17,7 @@ from manyheads.asking.replies import PlainText, ReplyModel, sent
 from manyheads.base.errors import ConfigError, UserError
 from manyheads.base.files import cache_folder, read_text, replace_text
 from manyheads.config import ModelConfig
-from manyheads.models.requests import options, server_address
+from manyheads.models.requests import options, served_at, server_address
 
 Limit = Literal["max_tokens", "max_completion_tokens"]
 """The name of the length limit on an OpenAI-compatible server."""
@@ -115,8 +114,7 @@ def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
 
 def is_openai(config: ModelConfig) -> bool:
     """Whether OpenAI itself serves the model, also in a region, not another server with the same protocol."""
-    host = urlsplit(server_address(config)).hostname or ""
-    return config.provider == "openai" and f".{host}".endswith(".api.openai.com")
+    return config.provider == "openai" and served_at(config, "api.openai.com")
 
 
 def limit_of(config: ModelConfig) -> Limit:
@@ -168,9 +166,8 @@ def forms_for(
     if most is not True:
         return {most: forms[most]} if most in forms else {"none": {}}
     first = FORMS.index(abilities_of(config).form or "schema")
-    if is_openai(
-        config
-    ):  # it puts a schema before the prompt, where its cache then finds no beginning of another task
+    # OpenAI puts a schema before the prompt, where its cache then finds no beginning of another task
+    if is_openai(config):
         first = max(first, FORMS.index("object"))
     return {name: forms[name] for name in FORMS[first:] if name in forms}
 

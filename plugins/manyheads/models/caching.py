@@ -10,11 +10,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from manyheads.config import ModelConfig
 from manyheads.models.answers import Object, Steer
-from manyheads.models.requests import server_address
+from manyheads.models.requests import served_at
 
 Block: TypeAlias = tuple[Object, str, Object, int, int]
 """What has the block under which name, the block itself, where it begins and ends in the prompt."""
@@ -34,8 +33,7 @@ RECENT, MARKS = 32, 3
 
 def steering(config: ModelConfig) -> Steer | None:
     """The fields for a model's server; None if it may not know them, and if `prompt_cache` is false."""
-    host = urlsplit(server_address(config)).hostname or ""
-    known = any(f".{host}".endswith(f".{name}") for name in KNOWN.get(config.provider, ()))
+    known = served_at(config, *KNOWN.get(config.provider, ()))
     if config.provider not in KNOWN or not (known if config.prompt_cache is None else config.prompt_cache):
         return None
     return with_key if config.provider == "openai" else Marks()

@@ -129,6 +129,12 @@ _USUAL_ADDRESS = {
 """For each provider: the SDK's variable for the address, and the provider's own address."""
 
 
+def served_at(config: ModelConfig, *hosts: str) -> bool:
+    """Whether a model's server is one of these hosts, also with a region before the name. Raises as `server_address`."""
+    host = urlsplit(server_address(config)).hostname or ""
+    return any(f".{host}".endswith(f".{name}") for name in hosts)
+
+
 def server_address(config: ModelConfig) -> str:
     """The address of requests to a model: its `base_url`, else the default of the provider's SDK.
 
